@@ -1,0 +1,101 @@
+# make demo   set up, count the words of the standard library's code, compare boxed and unboxed sends
+# make test   set up, check style and types, run the tests on PYTHON and on the newest Python found
+# make lint   style and types only
+# make docs   build the documentation into site/, with every warning an error
+# make bench  the full benchmarks, written to benchmarks/results/
+# make clean  remove the environments and everything that was built
+
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+
+ifndef PYTHON
+PYTHON := $(shell scripts/find-python first)
+endif
+ifndef NEWEST
+NEWEST := $(shell scripts/find-python newest)
+endif
+ifeq ($(strip $(PYTHON)),)
+$(error no CPython of 3.11 or later with its venv module; install one or give PYTHON=/path/to/python)
+endif
+
+version_of = $(shell $(1) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+
+PYTHON_VERSION := $(call version_of,$(PYTHON))
+NEWEST_VERSION := $(if $(NEWEST),$(call version_of,$(NEWEST)))
+
+VENV := .venv
+NEWEST_VENV := .venv$(subst .,,$(NEWEST_VERSION))
+BIN := $(VENV)/bin
+PIP_FLAGS := -qq --disable-pip-version-check
+EXTRAS := cli,bench
+
+.PHONY: demo test lint pytest pytest-newest docs bench env env-newest clean
+.DEFAULT_GOAL := test
+
+# An environment is made anew when it was made by another Python than the one asked for now.
+define make_environment
+	@if [ "$$($(1)/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)" != "$(3)" ]; then \
+		echo "making $(1) with $(2) ($(3))"; $(2) -m venv --clear $(1); fi
+	$(1)/bin/python -m pip install $(PIP_FLAGS) --upgrade 'pip>=25.1'
+endef
+
+$(VENV)/.ready-$(PYTHON_VERSION): pyproject.toml
+	$(call make_environment,$(VENV),$(PYTHON),$(PYTHON_VERSION))
+	$(BIN)/python -m pip install $(PIP_FLAGS) --editable '.[$(EXTRAS)]'
+	@touch $@
+
+$(VENV)/.ready-dev-$(PYTHON_VERSION): $(VENV)/.ready-$(PYTHON_VERSION)
+	$(BIN)/python -m pip install $(PIP_FLAGS) --group dev
+	@touch $@
+
+$(VENV)/.ready-docs-$(PYTHON_VERSION): $(VENV)/.ready-$(PYTHON_VERSION)
+	$(BIN)/python -m pip install $(PIP_FLAGS) --editable '.[$(EXTRAS),docs]'
+	@touch $@
+
+env: $(VENV)/.ready-dev-$(PYTHON_VERSION)
+
+demo: $(VENV)/.ready-$(PYTHON_VERSION)
+	$(BIN)/python -m examples.census
+	$(BIN)/python -m benchmarks send --quick
+
+lint: env
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/basedpyright
+
+pytest: env
+	$(BIN)/python -m pytest
+
+ifeq ($(filter-out $(PYTHON_VERSION),$(NEWEST_VERSION)),)
+env-newest pytest-newest:
+	@echo "no Python newer than $(PYTHON_VERSION) found: the tests run on it alone"
+else
+$(NEWEST_VENV)/.ready-test-$(NEWEST_VERSION): pyproject.toml
+	$(call make_environment,$(NEWEST_VENV),$(NEWEST),$(NEWEST_VERSION))
+	$(NEWEST_VENV)/bin/python -m pip install $(PIP_FLAGS) --editable '.[$(EXTRAS)]' --group test
+	@touch $@
+
+env-newest: $(NEWEST_VENV)/.ready-test-$(NEWEST_VERSION)
+
+pytest-newest: env-newest
+	@echo "tests on the newest Python found: $(NEWEST) ($(NEWEST_VERSION))"
+	$(NEWEST_VENV)/bin/python -m pytest
+endif
+
+# One after the other, also under make -j: the tests measure time.
+test:
+	$(MAKE) lint
+	$(MAKE) pytest
+	$(MAKE) pytest-newest
+	@echo "tested on Python $(PYTHON_VERSION)$(if $(filter-out $(PYTHON_VERSION),$(NEWEST_VERSION)), and $(NEWEST_VERSION))"
+
+docs: $(VENV)/.ready-docs-$(PYTHON_VERSION)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "built site/index.html"
+
+bench: $(VENV)/.ready-$(PYTHON_VERSION)
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv* build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,39 @@
+"""What each figure must reach: the only place where the bars stand.
+
+A bar of a message or a hop is a ratio to the floor; a bar of a start is in milliseconds.
+"""
+
+from collections.abc import Mapping
+
+U8_PLAIN = "u8 to a synchronous Actor"
+U8_BOXED = "u8 to a synchronous Actor, boxed"
+BYTES_PLAIN = "1029 bytes to a synchronous Actor"
+BYTES_BOXED = "1029 bytes to a synchronous Actor, boxed"
+U8_RECV = "u8 to await ctx.recv()"
+
+
+def ring(size: int, handler: str) -> str:
+    """The name of the case of a ring of `size` subsystems with `handler` handlers."""
+    return f"ring of {size}, {handler}"
+
+
+SYNCHRONOUS = "synchronous handlers"
+ASYNCHRONOUS = "asynchronous handlers"
+
+IMPORT = "import orchestra"
+DECORATE = "decorate a class of 50 subsystems"
+START_STOP = "start and stop it"
+
+BARS: Mapping[str, float] = {
+    U8_PLAIN: 5,
+    U8_BOXED: 9,
+    BYTES_PLAIN: 5.5,
+    U8_RECV: 6.5,
+    ring(2, SYNCHRONOUS): 7,
+    ring(50, SYNCHRONOUS): 7,
+    ring(2, ASYNCHRONOUS): 14,
+    ring(50, ASYNCHRONOUS): 14,
+    IMPORT: 150,
+    DECORATE: 250,
+    START_STOP: 100,
+}

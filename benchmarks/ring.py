@@ -1,0 +1,119 @@
+"""A token goes round a ring of subsystems: what a hop costs when each message wakes the next one."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, TypeAlias
+
+import msgspec
+
+from benchmarks import bars, loops, queues
+from benchmarks.floor import clock
+from benchmarks.harness import Case, Group
+from benchmarks.messages import Signal
+from orchestra import Actor, Context, orchestra, start, subsystem
+
+MakeMessage: TypeAlias = Callable[[int], Any]
+MakeStation: TypeAlias = Callable[[Any], Actor]
+
+HOPS = 1_000
+SIZES = (1, 2, 3, 50)
+
+
+class Track:
+    """How many tokens are still to go round, and the future of the end."""
+
+    def __init__(self, laps: int) -> None:
+        self.left = laps
+        self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    def another(self) -> bool:
+        """Called when a token has made its hops: whether another one follows."""
+        self.left -= 1
+        if not self.left:
+            self.ended.set_result(clock())
+        return self.left > 0
+
+
+def synchronous(onward: MakeMessage) -> MakeStation:
+    class Station(Actor):
+        def __init__(self, track: Track) -> None:
+            self.track = track
+
+        def handle(self, ctx: Context[Any, Any, Any], message: Any) -> None:
+            left = message.left
+            if left:
+                ctx.try_send(onward(left - 1))
+            elif self.track.another():
+                ctx.try_send(onward(HOPS))
+
+    return Station
+
+
+def asynchronous(onward: MakeMessage) -> MakeStation:
+    class Station(Actor):
+        def __init__(self, track: Track) -> None:
+            self.track = track
+
+        async def handle(self, ctx: Context[Any, Any, Any], message: Any) -> None:
+            left = message.left
+            if left:
+                await ctx.send(onward(left - 1))
+            elif self.track.another():
+                await ctx.send(onward(HOPS))
+
+    return Station
+
+
+class Ring:
+    """An orchestra class of `size` subsystems; each consumes a type of its own and sends the next's."""
+
+    def __init__(self, size: int, station: Callable[[MakeMessage], MakeStation]) -> None:
+        self.tokens = [
+            msgspec.defstruct(f"Token{place}", [("left", int)], frozen=True, gc=False)
+            for place in range(size)
+        ]
+        onward = [self.tokens[(place + 1) % size] for place in range(size)]
+        self.stations = {f"station{place}": station(token) for place, token in enumerate(onward)}
+        fields = {
+            name: subsystem(consumes=consumed, sends=[sent])
+            for name, consumed, sent in zip(self.stations, self.tokens, onward, strict=True)
+        }
+        body = {"__annotations__": dict(self.stations), "__module__": __name__, **fields}
+        self.orchestra: Any = type(f"Ring{size}", (), body)
+
+    def decorate(self) -> Any:
+        """Make the class an orchestra, once; gives the class."""
+        return orchestra(signal=Signal, event=Signal)(self.orchestra)
+
+    def app(self, track: Any) -> Any:
+        """An instance with new subsystems."""
+        return self.orchestra(**{name: station(track) for name, station in self.stations.items()})
+
+    async def ns_a_hop(self, laps: int) -> float:
+        """Send `laps` tokens round, one after the other, each of `HOPS` hops."""
+        track = Track(laps)
+        async with start(self.app(track)) as running:
+            began = clock()
+            running.try_send(self.tokens[0](HOPS))
+            took = await track.ended - began
+        return took / ((HOPS + 1) * laps)
+
+
+def group(laps: int) -> Group:
+    """The cases, each with `laps` tokens in a run."""
+    cases: list[Case] = []
+    for handlers, station in ((bars.SYNCHRONOUS, synchronous), (bars.ASYNCHRONOUS, asynchronous)):
+        for size in SIZES:
+            made = Ring(size, station)
+            made.decorate()
+            cases.append(Case(bars.ring(size, handlers), partial(_run, made.ns_a_hop, laps)))
+    queue_laps = max(1, laps // 10)
+    for size in SIZES:
+        passing = partial(queues.ring_ns, size, HOPS)
+        cases.append(Case(bars.ring(size, "asyncio.Queue tasks"), partial(_run, passing, queue_laps)))
+    return Group(name="ring", title=f"one token of {HOPS} hops", unit="ns a hop", cases=cases)
+
+
+def _run(passing: Callable[[int], Coroutine[Any, Any, float]], laps: int) -> float:
+    return loops.run(passing(laps))

@@ -1,0 +1,130 @@
+"""One subsystem sends, one receives: what a message costs through the whole framework."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Never, TypeAlias
+
+from benchmarks import bars, loops, queues
+from benchmarks.floor import clock
+from benchmarks.harness import Case, Group
+from benchmarks.messages import BYTES, U8, Block, Signal
+from orchestra import Actor, Context, Subsystem, orchestra, start, subsystem
+
+CAPACITY = 1024
+
+Make: TypeAlias = Callable[[], Any]
+
+
+class Stopwatch:
+    """When the first message was sent and when the last was handled, in nanoseconds."""
+
+    began = 0
+    ended = 0
+
+    def per_message(self, count: int) -> float:
+        return (self.ended - self.began) / count
+
+
+class Sender(Subsystem):
+    """Awaits the send of `count` new messages, then ends."""
+
+    def __init__(self, kind: Callable[[Any], Any], value: Any, count: int, watch: Stopwatch) -> None:
+        self.kind = kind
+        self.value = value
+        self.count = count
+        self.watch = watch
+
+    async def run(self, ctx: Context[Never, Any, Any]) -> None:
+        kind, value = self.kind, self.value
+        self.watch.began = clock()
+        for _ in range(self.count):
+            await ctx.send(kind(value))
+
+
+class Handler(Actor):
+    """Counts what it handles, in a synchronous handler."""
+
+    def __init__(self, count: int, watch: Stopwatch) -> None:
+        self.left = count
+        self.watch = watch
+
+    def handle(self, ctx: Context[Any, Never, Any], message: Any) -> None:
+        self.left -= 1
+        if not self.left:
+            self.watch.ended = clock()
+
+
+class Receiver(Subsystem):
+    """Counts what it receives, in a loop of its own."""
+
+    def __init__(self, count: int, watch: Stopwatch) -> None:
+        self.count = count
+        self.watch = watch
+
+    async def run(self, ctx: Context[Any, Never, Any]) -> None:
+        left = self.count
+        while left:
+            await ctx.recv()
+            left -= 1
+        self.watch.ended = clock()
+
+
+@orchestra(signal=Signal, event=Signal, message_capacity=CAPACITY)
+class ToHandler:
+    sender: Sender = subsystem(sends=[U8, Block])
+    handler: Handler = subsystem(consumes=U8 | Block)
+
+
+@orchestra(signal=Signal, event=Signal, message_capacity=CAPACITY, boxed_messages=True)
+class ToHandlerBoxed:
+    sender: Sender = subsystem(sends=[U8, Block])
+    handler: Handler = subsystem(consumes=U8 | Block)
+
+
+@orchestra(signal=Signal, event=Signal, message_capacity=CAPACITY)
+class ToReceiver:
+    sender: Sender = subsystem(sends=[U8])
+    receiver: Receiver = subsystem(consumes=U8)
+
+
+async def _drained(app: Any) -> None:
+    async with start(app) as running:
+        await running.drain()
+
+
+def _to_handler(app: type[ToHandler] | type[ToHandlerBoxed], kind: type, value: Any, count: int) -> float:
+    watch = Stopwatch()
+    loops.run(_drained(app(sender=Sender(kind, value, count, watch), handler=Handler(count, watch))))
+    return watch.per_message(count)
+
+
+def _to_receiver(count: int) -> float:
+    watch = Stopwatch()
+    loops.run(_drained(ToReceiver(sender=Sender(U8, 7, count, watch), receiver=Receiver(count, watch))))
+    return watch.per_message(count)
+
+
+def group(count: int) -> Group:
+    """The cases, each with `count` messages in a run."""
+    return Group(
+        name="send",
+        title=f"one sender, one receiver, capacity {CAPACITY}",
+        unit="ns a message",
+        cases=[
+            Case(bars.U8_PLAIN, lambda: _to_handler(ToHandler, U8, 7, count)),
+            Case(bars.U8_BOXED, lambda: _to_handler(ToHandlerBoxed, U8, 7, count)),
+            Case(bars.BYTES_PLAIN, lambda: _to_handler(ToHandler, Block, BYTES, count)),
+            Case(bars.BYTES_BOXED, lambda: _to_handler(ToHandlerBoxed, Block, BYTES, count)),
+            Case(bars.U8_RECV, lambda: _to_receiver(count)),
+            Case("asyncio.Queue, u8", lambda: loops.run(_through_queue(count))),
+            Case("hand-made deque with futures, u8", lambda: loops.run(_through_hand_made(count))),
+        ],
+    )
+
+
+async def _through_queue(count: int) -> float:
+    return await queues.send_ns(asyncio.Queue(CAPACITY), count)
+
+
+async def _through_hand_made(count: int) -> float:
+    return await queues.send_ns(queues.HandMade(CAPACITY), count)

@@ -1,0 +1,89 @@
+"""What `orchestra check` finds in a plan. Nothing here prints."""
+
+import enum
+import math
+from collections.abc import Iterator
+
+import attrs
+
+from orchestra.cli.boxes import what_boxes_cost, what_rides
+from orchestra.graph import Cycle, CycleKind, Graph, graph_of
+from orchestra.plan import Plan
+
+
+class Level(enum.Enum):
+    """How bad a finding is. Errors fail the check; warnings do so under `--strict`."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@attrs.frozen
+class Finding:
+    """One thing to know about an orchestra, in one line."""
+
+    level: Level
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.level.value}: {self.text}"
+
+
+def findings_of(plan: Plan) -> tuple[Finding, ...]:
+    """All findings, the worst first."""
+    graph = graph_of(plan)
+    found = [
+        *_cycles(graph),
+        *_unbounded_lanes(plan),
+        *_unsent(graph),
+        *(Finding(Level.INFO, text) for text in what_rides(plan)),
+        *(Finding(Level.INFO, text) for text in what_boxes_cost(plan)),
+    ]
+    levels = list(Level)
+    return tuple(sorted(found, key=lambda finding: levels.index(finding.level)))
+
+
+def _cycles(graph: Graph) -> Iterator[Finding]:
+    for cycle in graph.cycles:
+        if cycle.kind is CycleKind.LOCKS:
+            yield Finding(
+                Level.ERROR,
+                f"cycle {_told(graph, cycle)} can lock up: every send on it may wait for room; "
+                "give one of the lanes `overflow=Fail()`, or no bound",
+            )
+        else:
+            never = ", ".join(f"{edge.sender} -> {edge.receiver}" for edge in cycle.breakers)
+            yield Finding(Level.INFO, f"cycle {_told(graph, cycle)} cannot lock up: no send waits on {never}")
+
+
+def _told(graph: Graph, cycle: Cycle) -> str:
+    """`a -[Ping]-> b -[Pong, Pang]-> a`."""
+    steps = [
+        f"{edge.sender} -[{', '.join(graph.titles[carried.message] for carried in edge.messages)}]->"
+        for edge in cycle.edges
+    ]
+    return " ".join((*steps, cycle.path[0]))
+
+
+def _unbounded_lanes(plan: Plan) -> Iterator[Finding]:
+    for subsystem in plan.subsystems.values():
+        for lane in subsystem.lanes:
+            if math.isinf(lane.capacity):
+                yield Finding(
+                    Level.WARNING,
+                    f"the {lane.priority.name} lane of {subsystem.name!r} is unbounded: "
+                    "a slow receiver lets it grow until memory ends",
+                )
+
+
+def _unsent(graph: Graph) -> Iterator[Finding]:
+    receivers: dict[str, list[str]] = {}
+    for edge in graph.edges:
+        for carried in edge.messages:
+            if carried.message in graph.unsent:
+                receivers.setdefault(graph.titles[carried.message], []).append(repr(edge.receiver))
+    for title, names in receivers.items():
+        yield Finding(
+            Level.INFO, f"no subsystem sends {title} (to {', '.join(names)}): it comes from outside only"
+        )

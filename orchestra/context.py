@@ -1,0 +1,138 @@
+"""What a subsystem is given to receive and send with, and what `on_event` is given."""
+
+from typing import Any, Generic, Never, Self
+
+from typing_extensions import TypeVar
+
+from orchestra.box import Box
+from orchestra.errors import Closed
+from orchestra.priority import Priority
+
+__all__ = ["Conductor", "Context"]
+
+In = TypeVar("In", default=Any)
+Out = TypeVar("Out", contravariant=True, default=Any)
+Signal = TypeVar("Signal", covariant=True, default=Never)
+Sig_contra = TypeVar("Sig_contra", contravariant=True, default=Any)
+
+
+class Context(Generic[In, Out, Signal]):
+    """The side of the wiring that one subsystem sees.
+
+    `In` is what it receives, `Out` what it sends, `Signal` the signals of its orchestra; each may
+    be a union or `Never`. The type checker holds each send against `Out`. A helper that sends
+    for any subsystem takes `Context[Any, B, Any]`: `Signal` defaults to `Never`, and a context
+    with signals is none without.
+
+    The runtime makes it; a subsystem never does. It belongs to the event loop of its orchestra
+    and is of use until its subsystem has finished.
+    """
+
+    __slots__ = ()
+
+    async def send(self, message: Out | Box[Out], *, priority: Priority | None = None) -> bool:
+        """Send `message` to the subsystem that consumes its type, or to all that subscribe to it.
+
+        Waits while the lane is full, as its overflow policy says. True when each receiver's lane
+        took the message, False when a policy dropped it for some.
+
+        `priority` picks the lane; without it the receiver's `priority(message)` does, else it is
+        `Priority.NORMAL`. A box made by `Box.seal` counts as the message in it.
+
+        Raises `Full` where the policy is `Fail`, `Closed` when the receiver takes no more,
+        `UndeclaredMessage` for a type this subsystem does not declare to send,
+        `UndeclaredPriority` for a level the receiver has no lane for, `BoxError` for a message
+        that cannot be packed. Priority and packing are checked before anything is put anywhere.
+        The message is in the error.
+
+        Cancelling a send that waits withdraws it: if CancelledError comes out, the message is
+        nowhere it had not been put before. Waiting senders are let in in the order they came.
+        """
+        raise NotImplementedError
+
+    def try_send(self, message: Out | Box[Out], *, priority: Priority | None = None) -> bool:
+        """Send without ever waiting: as `send`, but `Full` is raised where `send` would wait."""
+        raise NotImplementedError
+
+    async def recv(self) -> In | Signal:
+        """Receive the next item: a waiting signal first, then messages, the most urgent lane first.
+
+        Waits until there is one. Raises `Closed` once no more can come: after a stop, after
+        `finish`, or when all that may send here have finished and the queue is empty; after a
+        failure the failure is its cause. A cancelled receive loses nothing. Two tasks may
+        wait at the same time: each item goes to one of them.
+        """
+        raise NotImplementedError
+
+    def try_recv(self) -> In | Signal | None:
+        """Receive the next item, or None when nothing waits. Raises `Closed` as `recv` does."""
+        raise NotImplementedError
+
+    async def recv_signal(self) -> Signal:
+        """Receive the next signal and leave the messages queued: for a subsystem that is saturated.
+
+        Raises `Closed` once no signal can come any more. A cancelled receive loses nothing.
+        """
+        raise NotImplementedError
+
+    def __aiter__(self) -> Self:
+        """Iterate over messages and signals, as `recv` gives them; the loop ends where it raises `Closed`."""
+        return self
+
+    async def __anext__(self) -> In | Signal:
+        try:
+            return await self.recv()
+        except Closed:
+            raise StopAsyncIteration from None
+
+    def stop(self) -> None:
+        """Stop the whole orchestra, as `running.stop()` does, once the running handler has ended.
+
+        A plain call that returns at once; further calls change nothing.
+        """
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """End this subsystem once the running handler has ended; the others go on.
+
+        A plain call that returns at once. The inbox closes at once: further sends to it raise
+        `Closed`, and what is queued goes to the dead letters.
+        """
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        """The field that this subsystem stands in."""
+        raise NotImplementedError
+
+    @property
+    def closed(self) -> bool:
+        """Whether the inbox takes no more messages; what is queued may still come out of it."""
+        raise NotImplementedError
+
+
+class Conductor(Generic[Sig_contra]):
+    """What `on_event` turns an event into signals and messages with.
+
+    `Sig_contra` is the orchestra's signal type. What is sent here counts as coming from inside:
+    a drain waits for it.
+    """
+
+    __slots__ = ()
+
+    async def broadcast(self, signal: Sig_contra, timeout: float = 10.0) -> None:
+        """Put `signal` into the signal queue of every subsystem, before any of them runs again.
+
+        Then waits, `timeout` seconds at most, until each queue is back within its
+        `signal_capacity`. Raises one `SubsystemStalled` that names all that stay over; every
+        subsystem has the signal all the same. Cancelling ends the wait only: the signal is out.
+        """
+        raise NotImplementedError
+
+    async def send(self, message: Any, *, priority: Priority | None = None) -> bool:
+        """Send a message of any type that the orchestra routes; otherwise as `Context.send`."""
+        raise NotImplementedError
+
+    def try_send(self, message: Any, *, priority: Priority | None = None) -> bool:
+        """Send without ever waiting: as `send`, but `Full` is raised where `send` would wait."""
+        raise NotImplementedError

@@ -1,0 +1,113 @@
+"""Every error that `orchestra` raises."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from orchestra.priority import Priority
+
+
+class OrchestraError(Exception):
+    """Base of the errors of this library, and the default `error` of an orchestra."""
+
+
+class DeclarationError(OrchestraError, TypeError):
+    """A class, field or type was declared in a way that cannot be wired.
+
+    Raised at decoration. The text names the class, the field, the types, says what would be
+    right, and points at file and line.
+    """
+
+
+class SendError(OrchestraError):
+    """A message could not be sent; `message` is the very object that was given to the send."""
+
+    def __init__(self, text: str, message: Any = None, subsystem: str | None = None) -> None:
+        super().__init__(text)
+        self.message = message
+        self.subsystem = subsystem
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self)._again, (type(self), self.args, self.__dict__)
+
+    @staticmethod
+    def _again(kind: "type[SendError]", args: tuple[Any, ...], state: dict[str, Any]) -> "SendError":
+        error = kind.__new__(kind, *args)
+        error.__dict__.update(state)
+        return error
+
+
+class Full(SendError):
+    """The lane has no room and its policy is not to wait.
+
+    `message` is the object given to the send, `subsystem` the receiver's name, `priority` the lane.
+    """
+
+    def __init__(self, message: Any, subsystem: str, priority: Priority) -> None:
+        super().__init__(f"the {priority.name} lane of {subsystem!r} is full", message, subsystem)
+        self.priority = priority
+
+
+class Closed(SendError):
+    """The receiver takes no more messages, or, at a receiver, no more will come.
+
+    At a sender `message` is the object given to the send; at a receiver it is None. After a
+    failure the failure is the `__cause__`.
+    """
+
+
+class UndeclaredMessage(SendError, TypeError):
+    """The sender does not declare this message type, or nobody receives it."""
+
+
+class UndeclaredPriority(SendError, ValueError):
+    """The receiver has no lane of this level; the text names the lanes it has."""
+
+
+class BoxError(OrchestraError, ValueError):
+    """A message cannot be packed so that it comes back the same.
+
+    `kind` is the message class, `path` the field within it (`items[3].price`), `reason` says why.
+    """
+
+    def __init__(self, kind: type, path: str, reason: str) -> None:
+        where = f"{kind.__qualname__}.{path}" if path else kind.__qualname__
+        super().__init__(f"{where} cannot be boxed: {reason}")
+        self.kind = kind
+        self.path = path
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.kind, self.path, self.reason)
+
+
+class SubsystemStalled(OrchestraError):
+    """Subsystems did not read their signals in time; `subsystems` names them all.
+
+    Every other subsystem has the signal, and those named here have it queued: nothing is lost.
+    """
+
+    def __init__(self, subsystems: Sequence[str], timeout: float) -> None:
+        names = ", ".join(repr(name) for name in subsystems)
+        super().__init__(f"signals unread after {timeout:g} s: {names}")
+        self.subsystems = tuple(subsystems)
+        self.timeout = timeout
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.subsystems, self.timeout)
+
+
+class StopTimeout(OrchestraError):
+    """Subsystems were still running when the time to stop was over; `subsystems` names them.
+
+    `places` says for each where it stands (file, line, function).
+    """
+
+    def __init__(self, subsystems: Sequence[str], places: Sequence[str], timeout: float) -> None:
+        still = "; ".join(f"{name!r} at {place}" for name, place in zip(subsystems, places, strict=True))
+        super().__init__(f"still running {timeout:g} s after the stop: {still}")
+        self.subsystems = tuple(subsystems)
+        self.places = tuple(places)
+        self.timeout = timeout
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.subsystems, self.places, self.timeout)

@@ -1,0 +1,526 @@
+"""Generates, for one message class, the functions that seal a message into a box and open it again.
+
+The generated functions check that every value is as its type says, pack what msgpack carries and
+unpack it, with nothing looked up while messages flow. A message that does not pass the checks goes
+to the shapes (`orchestra.generate.shapes`): they carry what is still exact, or find the field that
+cannot be packed.
+"""
+
+import builtins
+import datetime
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import attrs
+import msgspec
+
+from orchestra.errors import BoxError
+from orchestra.generate.hints import Hint, scopes_of
+from orchestra.generate.records import why_whole
+from orchestra.generate.shapes import (
+    Choice,
+    Either,
+    Many,
+    Member,
+    Moment,
+    Record,
+    Refusal,
+    Ride,
+    Row,
+    Scalar,
+    Shape,
+    Table,
+    parts_of,
+)
+from orchestra.generate.shaping import Builder
+from orchestra.generate.writer import Writer, compile_source
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder().decode
+_new = object.__new__
+_new_tuple = tuple.__new__
+_set_field = object.__setattr__
+
+
+@attrs.frozen
+class BoxClasses:
+    """The classes of boxes: packed alone, packed with riders, packed by the shapes."""
+
+    packed: Any
+    riding: Any
+    loose: Any
+
+
+@attrs.frozen(eq=False)
+class Generated:
+    """What was made for one class. `namespace` wants the codec, as `codec`, before the functions are used."""
+
+    source: str
+    rides: Mapping[str, str]
+    whole: str | None
+    seal: Callable[[Any], Any]
+    open: Callable[[Any], Any]
+    namespace: dict[str, Any]
+
+
+class _Owner:
+    """Lives as long as the generated functions, and keeps their text registered."""
+
+
+def generate(
+    kind: type, declared: Any, outer: Mapping[str, Any], check: bool, boxes: BoxClasses
+) -> Generated:
+    """Write the source for `kind`. `declared` is its subscripted form; `outer` the names where it was declared."""
+    writer = Writer(["message", "box", "codec", "seal_loosely", "open_loosely", "riders"])
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    seal, open_ = (writer.names.unique(f"{verb}_{kind.__name__}") for verb in ("seal", "open"))
+    whole = why_whole(kind)
+    rides: dict[str, str] = {}
+    if whole is not None:
+        _write_whole(writer, name, seal, open_, writer.bind(boxes.riding, "RidingBox"))
+    else:
+        arguments = Hint(declared, scopes_of(kind, None, outer)[kind]) if declared is not None else None
+        record = Builder(outer).record(kind, arguments)
+        assert isinstance(record, Record)
+        rides = {path.removeprefix("."): reason for path, reason in record.rides()}
+        writer.namespace["seal_loosely"], writer.namespace["open_loosely"] = _loosely(
+            record, writer.namespace, boxes
+        )
+        _Generator(writer, record, check, boxes).write(name, seal, open_)
+    namespace, owner = writer.namespace, _Owner()
+    namespace |= {"__name__": kind.__module__, "__owner__": owner}
+    compile_source(f"<orchestra generated box {name}>", writer.source, namespace, owner)
+    return Generated(writer.source, rides, whole, namespace[seal], namespace[open_], namespace)
+
+
+def _write_whole(writer: Writer, name: str, seal: str, open_: str, box: str) -> None:
+    writer.line(f'"""Messages of {name} are not packed: they travel by reference."""\n\n')
+    with writer.block(f"def {seal}(message)"):
+        writer.line(f'return {box}(codec, b"", (message,))')
+    writer.line("\n")
+    with writer.block(f"def {open_}(box)"):
+        writer.line("return box.riders[0]")
+
+
+def _loosely(
+    record: Record, namespace: Mapping[str, Any], boxes: BoxClasses
+) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """The functions that seal and open by the shapes alone."""
+
+    def seal_loosely(message: Any) -> Any:
+        riders: list[Any] = []
+        try:
+            frame = _encode(record.pack(message, riders, 0))
+        except Refusal as refusal:
+            raise BoxError(record.kind, refusal.where(), refusal.reason) from None
+        except Exception as error:
+            raise BoxError(record.kind, "", f"msgpack cannot carry it ({error})") from error
+        return boxes.loose(namespace["codec"], frame, tuple(riders))
+
+    def open_loosely(box: Any) -> Any:
+        return record.open(_decode(box.frame), box.riders)
+
+    return seal_loosely, open_loosely
+
+
+class _Generator:
+    """Writes the seal and open functions of one record."""
+
+    def __init__(self, writer: Writer, record: Record, check: bool, boxes: BoxClasses) -> None:
+        self.writer = writer
+        self.record = record
+        self.check = check
+        self.boxes = boxes
+        self.riding = {name: one for name, one in record.fields.items() if isinstance(one, Ride)}
+        self.packed = {name: one for name, one in record.fields.items() if name not in self.riding}
+        self.loose = {name for name, one in self.packed.items() if not _decodable(one)}
+        self.local = writer.names.nested()
+        self.refusal = "seal_loosely(message)"
+        self.tests: dict[int, str] = {}
+        self.helpers: dict[int, tuple[str, str]] = {}
+        self.constants: dict[frozenset[Any], frozenset[Any]] = {}
+
+    def write(self, name: str, seal: str, open_: str) -> None:
+        """Write both functions, after the helpers for the records within."""
+        writer = self.writer
+        writer.line(f'"""How messages of {name} are boxed."""')
+        for field, shape in self.packed.items():
+            if field not in self.loose:
+                self._write_helpers(shape)
+        if self.check:
+            self._write_tests()
+        writer.line("\n")
+        self._write_seal(seal)
+        writer.line("\n")
+        self._write_open(open_)
+
+    # Sealing.
+
+    def _write_seal(self, name: str) -> None:
+        writer, record = self.writer, self.record
+        self.local = writer.names.nested()
+        fields = {field: self.local.unique(field) for field in self.packed}
+        with writer.block(f"def {name}(message)"):
+            with writer.block("try"):
+                for field, local in fields.items():
+                    writer.line(f"{local} = message.{field}")
+                if self.check:
+                    for field, shape in self.packed.items():
+                        if field not in self.loose:
+                            self._check(shape, fields[field], strict=False)
+                if record.has_dict:
+                    self._refuse_if(f"len(message.__dict__) != {record.in_dict}")
+                writer.line(f"return {self._box(fields)}")
+            with writer.block("except Exception"):
+                writer.line("pass")
+            writer.line("return seal_loosely(message)")
+
+    def _box(self, fields: Mapping[str, str]) -> str:
+        writer = self.writer
+        riders = ", ".join(f"message.{field}" for field in self.riding)
+        if self.loose:
+            writer.line(f"riders = [{riders}]")
+        trees = [self._tree(field, local) for field, local in fields.items()]
+        encode = writer.bind(_encode, "encode")
+        match trees:
+            case []:
+                frame = 'b""'
+            case [one]:
+                frame = f"{encode}({one})"
+            case _:
+                frame = f"{encode}(({', '.join(trees)}))"
+        if self.loose:
+            # The riders are complete only when the frame is made.
+            writer.line(f"frame = {frame}")
+            return f"{writer.bind(self.boxes.riding, 'RidingBox')}(codec, frame, tuple(riders))"
+        if self.riding:
+            return f"{writer.bind(self.boxes.riding, 'RidingBox')}(codec, {frame}, ({riders},))"
+        return f"{writer.bind(self.boxes.packed, 'Box')}(codec, {frame})"
+
+    def _tree(self, field: str, local: str) -> str:
+        shape = self.packed[field]
+        if field in self.loose:
+            return f"{self.writer.bind(shape.pack, f'pack_{field}')}({local}, riders, 0)"
+        return self._pack(shape, local)
+
+    # Opening.
+
+    def _write_open(self, name: str) -> None:
+        writer = self.writer
+        self.local = writer.names.nested()
+        with_riders = bool(self.riding or self.loose)
+        expected = (
+            writer.bind(self.boxes.riding, "RidingBox") if with_riders else writer.bind(self.boxes.packed, "Box")
+        )
+        with writer.block(f"def {name}(box)"):
+            with writer.block(f"if type(box) is not {expected}"):
+                writer.line("return open_loosely(box)")
+            if with_riders:
+                writer.line("riders = box.riders")
+            values = self._unpacked()
+            if values is None:
+                kind = writer.bind(self.record.kind, self.record.kind.__name__)
+                writer.line(f"return {kind}(*{self._decoded()})")
+            else:
+                self._write_build(self.record, values)
+
+    def _unpacked(self) -> list[str] | None:
+        """Write the unpacking; return an expression for each field, or None for a splat of the frame."""
+        writer, record = self.writer, self.record
+        names = {field: self.local.unique(field) for field in self.packed}
+        straight = all(one.straight for one in self.packed.values()) and not self.loose
+        if len(names) > 1 and straight and not self.riding and record.style == "struct":
+            if record.positional == len(names):
+                return None
+        if len(names) == 1 and straight:
+            values = {field: self._decoded() for field in names}
+        else:
+            if names:
+                writer.line(f"{', '.join(names.values())} = {self._decoded()}")
+            values = {field: self._value(field, local) for field, local in names.items()}
+        values |= {field: f"riders[{place}]" for place, field in enumerate(self.riding)}
+        return [values[field] for field in record.fields]
+
+    def _decoded(self) -> str:
+        wires = [Any if field in self.loose else one.wire for field, one in self.packed.items()]
+        decoder = msgspec.msgpack.Decoder(wires[0] if len(wires) == 1 else tuple[tuple(wires)])
+        return f"{self.writer.bind(decoder.decode, 'decode')}(box.frame)"
+
+    def _value(self, field: str, local: str) -> str:
+        shape = self.packed[field]
+        if field in self.loose:
+            return f"{self.writer.bind(shape.open, f'open_{field}')}({local}, riders)"
+        return self._open(shape, local)
+
+    def _write_build(self, record: Record, values: list[str]) -> None:
+        """Write the making of an object from an expression for each field, and its return."""
+        writer = self.writer
+        kind = writer.bind(record.kind, record.kind.__name__)
+        if record.style == "struct":
+            named = (f"{name}={value}" for name, value in record.named(values))
+            writer.line(f"return {kind}({', '.join([*values[: record.positional], *named])})")
+        elif record.style == "named tuple":
+            new = writer.bind(_new_tuple, "new_tuple")
+            writer.line(f"return {new}({kind}, {self._tuple(values)})")
+        else:
+            made = self.local.unique("made")
+            writer.line(f"{made} = {writer.bind(_new, 'new')}({kind})")
+            for name, value in zip(record.fields, values, strict=True):
+                if record.plain_set:
+                    writer.line(f"{made}.{name} = {value}")
+                else:
+                    writer.line(f"{writer.bind(_set_field, 'set_field')}({made}, {name!r}, {value})")
+            writer.line(f"return {made}")
+
+    # Records within the message that msgspec does not rebuild by itself.
+
+    def _write_helpers(self, shape: Shape) -> None:
+        for one in parts_of(shape):
+            self._write_helpers(one)
+        if isinstance(shape, Record) and not shape.straight:
+            self._write_helper(shape)
+
+    def _write_tests(self) -> None:
+        """Write a function for the check of each record that stands in more than one place."""
+        met: dict[int, int] = {}
+
+        def visit(shape: Shape) -> None:
+            if isinstance(shape, Record):
+                met[id(shape)] = met.get(id(shape), 0) + 1
+                if met[id(shape)] > 1:
+                    return
+            for one in parts_of(shape):
+                visit(one)
+            if isinstance(shape, Record):
+                records.append(shape)
+
+        records: list[Record] = []
+        for field, shape in self.packed.items():
+            if field not in self.loose:
+                visit(shape)
+        for record in records:
+            if met[id(record)] > 1:
+                self._write_test(record)
+
+    def _write_test(self, record: Record) -> None:
+        writer = self.writer
+        name = writer.names.unique(f"fits_{record.kind.__name__}")
+        self.local = writer.names.nested()
+        item = self.local.unique("item")
+        self.refusal = "False"
+        writer.line("\n")
+        with writer.block(f"def {name}({item})"):
+            self._check_record(record, item, strict=False)
+            writer.line("return True")
+        self.refusal = "seal_loosely(message)"
+        self.tests[id(record)] = name
+
+    def _write_helper(self, record: Record) -> None:
+        if id(record) in self.helpers:
+            return
+        writer, name = self.writer, record.kind.__name__
+        pack, open_ = writer.names.unique(f"pack_{name}"), writer.names.unique(f"open_{name}")
+        self.helpers[id(record)] = pack, open_
+        self.local = writer.names.nested()
+        item, tree = self.local.unique("item"), self.local.unique("tree")
+        writer.line("\n")
+        with writer.block(f"def {pack}({item})"):
+            parts = [self._pack(one, f"{item}.{field}") for field, one in record.fields.items()]
+            writer.line(f"return {self._tuple(parts)}")
+        writer.line("\n")
+        with writer.block(f"def {open_}({tree})"):
+            values = [self._open(one, f"{tree}[{place}]") for place, one in enumerate(record.fields.values())]
+            self._write_build(record, values)
+
+    def _pack(self, shape: Shape, value: str) -> str:
+        """An expression for the tree of `value`."""
+        if shape.straight:
+            return value
+        match shape:
+            case Member():
+                return f"{value}.{shape.attribute}"
+            case Record():
+                return f"{self.helpers[id(shape)][0]}({value})"
+            case Many(item=item):
+                one = self.local.unique("one")
+                return f"[{self._pack(item, one)} for {one} in {value}]"
+            case Row(items=items):
+                return self._tuple(self._pack(one, f"{value}[{place}]") for place, one in enumerate(items))
+            case Table():
+                key, one = self.local.unique("key"), self.local.unique("one")
+                tree = f"{self._pack(shape.key, key)}: {self._pack(shape.value, one)}"
+                return f"{{{tree} for {key}, {one} in {value}.items()}}"
+            case Either(optional=Shape() as inner):
+                return f"(None if {value} is None else {self._pack(inner, value)})"
+            case _:
+                raise AssertionError(shape)
+
+    def _open(self, shape: Shape, tree: str) -> str:
+        """An expression for the value of `tree`."""
+        if shape.straight:
+            return tree
+        match shape:
+            case Member():
+                return f"{self._table(shape)}[{tree}]"
+            case Record():
+                return f"{self.helpers[id(shape)][1]}({tree})"
+            case Many(item=item, kind=kind):
+                one = self.local.unique("one")
+                made = f"[{self._open(item, one)} for {one} in {tree}]"
+                return made if kind is list else f"{kind.__name__}({made})"
+            case Row(items=items):
+                return self._tuple(self._open(one, f"{tree}[{place}]") for place, one in enumerate(items))
+            case Table():
+                key, one = self.local.unique("key"), self.local.unique("one")
+                made = f"{self._open(shape.key, key)}: {self._open(shape.value, one)}"
+                return f"{{{made} for {key}, {one} in {tree}.items()}}"
+            case Either(optional=Shape() as inner):
+                return f"(None if {tree} is None else {self._open(inner, tree)})"
+            case _:
+                raise AssertionError(shape)
+
+    @staticmethod
+    def _tuple(parts: Iterable[str]) -> str:
+        parts = list(parts)
+        return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+
+    # Checks.
+
+    def _refuse_if(self, condition: str) -> None:
+        with self.writer.block(f"if {condition}"):
+            self.writer.line(f"return {self.refusal}")
+
+    def _check(self, shape: Shape, value: str, *, strict: bool) -> None:
+        """Write the check of one value; `strict` where msgspec decodes by the annotation itself."""
+        match shape:
+            case Either(optional=Shape() as inner) if shape.scalars is None:
+                with self.writer.block(f"if {value} is not None"):
+                    self._check(inner, value, strict=strict)
+            case Many(item=item):
+                self._refuse_if(self._misfit(shape, value, strict))
+                self._check_all(item, value, strict=strict)
+            case Row(items=items):
+                self._refuse_if(self._misfit(shape, value, strict))
+                for place, one in enumerate(items):
+                    self._check(one, self._local(f"{value}_{place}", f"{value}[{place}]"), strict=strict)
+            case Table():
+                self._refuse_if(self._misfit(shape, value, strict))
+                self._check_all(shape.key, value, strict=strict)
+                self._check_all(shape.value, f"{value}.values()", strict=strict)
+            case Record() if id(shape) in self.tests:
+                self._refuse_if(f"not {self.tests[id(shape)]}({value})")
+            case Record():
+                self._check_record(shape, value, strict=strict)
+            case _:
+                self._refuse_if(self._misfit(shape, value, strict))
+
+    def _check_record(self, record: Record, value: str, *, strict: bool) -> None:
+        self._refuse_if(self._misfit(record, value, strict))
+        for field, one in record.fields.items():
+            local = self._local(f"{value}_{field}", f"{value}.{field}")
+            self._check(one, local, strict=strict or record.native)
+
+    def _check_all(self, shape: Shape, values: str, *, strict: bool) -> None:
+        """Write the check of all the values of an iterable expression."""
+        kinds = self._told_by_type(shape, strict)
+        if kinds is not None:
+            self._refuse_if(f"not {self._kinds(kinds)}.issuperset(map(type, {values}))")
+        else:
+            one = self.local.unique("one")
+            with self.writer.block(f"for {one} in {values}"):
+                self._check(shape, one, strict=strict)
+
+    def _told_by_type(self, shape: Shape, strict: bool) -> frozenset[type] | None:
+        """The exact types of the values, when nothing else is to be checked."""
+        match shape:
+            case Scalar():
+                return frozenset({shape.kind}) if strict else shape.kinds
+            case Member(straight=True, kind=kind):
+                return frozenset({kind})
+            case Moment(kind=kind) if not self._odd(kind, ""):
+                return frozenset({kind})
+            case Either():
+                parts = [self._told_by_type(one, strict) for one in shape.members]
+                return None if None in parts else frozenset[type]().union(*(one for one in parts if one))
+            case _:
+                return None
+
+    def _misfit(self, shape: Shape, value: str, strict: bool) -> str:
+        """The condition under which a value is, by itself, not as its type says."""
+        kinds = self._told_by_type(shape, strict)
+        if kinds == {type(None)}:
+            return f"{value} is not None"
+        if kinds is not None and len(kinds) > 2:
+            return f"type({value}) not in {self._kinds(kinds)}"
+        if kinds is not None:
+            names = sorted((one.__name__, one) for one in kinds)
+            return " and ".join(f"type({value}) is not {self._kind(one)}" for _, one in reversed(names))
+        match shape:
+            case Choice():
+                kind, more = next(iter(shape.kinds)), [f"{value} not in {self._choices(shape)}"]
+            case Member(kind=kind):
+                more = [f"{self._table(shape)}.get({value}.{shape.attribute}) is not {value}"]
+            case Moment(kind=kind):
+                more = self._odd(kind, value)
+            case Many(kind=kind):
+                more = []
+            case Table():
+                kind, more = dict, []
+            case Row(items=items):
+                kind, more = tuple, [f"len({value}) != {len(items)}"]
+            case Record(kind=kind):
+                more = [f"len({value}.__dict__) != {shape.in_dict}"] if shape.has_dict else []
+            case _:
+                raise AssertionError(shape)
+        return " or ".join([f"type({value}) is not {self._kind(kind)}", *more])
+
+    def _odd(self, kind: type, value: str) -> list[str]:
+        """Conditions under which msgspec does not give the same value back."""
+        if kind is datetime.datetime:
+            utc = self.writer.bind(datetime.timezone.utc, "utc")
+            return [f"{value}.fold", f"{value}.tzinfo is not None and {value}.tzinfo is not {utc}"]
+        if kind is datetime.time:
+            return [f"{value}.fold", f"{value}.tzinfo is not None"]
+        if kind is uuid.UUID:
+            unknown = self.writer.bind(uuid.SafeUUID.unknown, "unknown_safety")
+            return [f"{value}.is_safe is not {unknown}"]
+        return []
+
+    # Names.
+
+    def _local(self, wanted: str, expression: str) -> str:
+        local = self.local.unique(wanted)
+        self.writer.line(f"{local} = {expression}")
+        return local
+
+    def _kinds(self, kinds: frozenset[type]) -> str:
+        names = "_or_".join(sorted(one.__name__ for one in kinds))
+        return self._constant(kinds, f"{names}_only" if len(kinds) == 1 else names)
+
+    def _constant(self, values: frozenset[Any], wanted: str) -> str:
+        """Bind an equal set once. The types belong to the key: 1 equals True."""
+        key = frozenset((type(one), one) for one in values)
+        return self.writer.bind(self.constants.setdefault(key, values), wanted)
+
+    def _choices(self, shape: Choice) -> str:
+        return self._constant(frozenset(shape.values), "choices")
+
+    def _table(self, shape: Member) -> str:
+        return self.writer.bind(shape.table, f"{shape.kind.__name__}_members")
+
+    def _kind(self, kind: type) -> str:
+        if getattr(builtins, kind.__name__, None) is kind:
+            return kind.__name__
+        return self.writer.bind(kind, kind.__name__)
+
+
+def _decodable(shape: Shape) -> bool:
+    """Whether the generated functions can carry this shape through a msgspec decoder."""
+    if shape.wire is None:
+        return False
+    try:
+        msgspec.msgpack.Decoder(shape.wire)
+    except Exception:
+        return False
+    return True

@@ -1,0 +1,148 @@
+"""The receiving side: signals first, then the lanes by level, then waiting."""
+
+from collections.abc import Callable
+
+import attrs
+
+from orchestra.box import Box
+from orchestra.generate.names import kind_name, lane_name
+from orchestra.generate.outbox import receivers_of
+from orchestra.generate.writer import Writer
+from orchestra.plan import LanePlan, Plan
+
+
+@attrs.frozen
+class Receipt:
+    """How the entries of one inbox are taken.
+
+    `lanes` stand most urgent first; `opens` says whether an entry may be a box.
+    """
+
+    name: str
+    lanes: tuple[LanePlan, ...]
+    opens: bool
+    kinds: tuple[type, ...]
+
+    @classmethod
+    def of(cls, plan: Plan, name: str, lanes: tuple[LanePlan, ...]) -> "Receipt":
+        """How the inbox `name` is taken from."""
+        routes = [route for route in plan.routes.values() if name in receivers_of(route)]
+        return cls(name, lanes, any(name in route.boxed for route in routes), tuple(r.kind for r in routes))
+
+    def lane(self, lane: LanePlan) -> str:
+        """The local name of a lane."""
+        return lane_name("", lane.priority).removeprefix("_")
+
+
+def write_receiver(writer: Writer, receipt: Receipt, function: str) -> None:
+    """Write a function that makes the receiving verbs of one `run` method.
+
+    They are `recv`, `try_recv`, `recv_signal`, and `following`, which `async for` calls.
+    """
+    with writer.block(f"def {function}(inbox)"):
+        writer.line(f'"""How {receipt.name} receives: signals, then {_told(receipt)}."""')
+        write_lanes(writer, receipt)
+        writer.line("left = 64")
+        _write_waiting(writer, receipt, "recv")
+        _write_following(writer)
+        _write_try_recv(writer, receipt)
+        writer.line()
+        with writer.block("async def recv_signal()"):
+            with writer.block("while not signals"):
+                writer.line("await inbox.rest_for_signal()")
+            writer.line("return inbox.take_signal()")
+        write_taken(writer, receipt)
+        writer.line()
+        writer.line("return recv, try_recv, recv_signal, following, taken")
+
+
+def write_lanes(writer: Writer, receipt: Receipt) -> None:
+    """Write the local names that taking from the lanes needs."""
+    writer.line("signals = inbox.signals")
+    names = [receipt.lane(lane) for lane in receipt.lanes]
+    writer.line(f"{', '.join(names)}{',' if len(names) == 1 else ''} = inbox.lanes")
+    for name in names:
+        writer.line(f"{name}_queue = {name}.queue")
+        writer.line(f"take_{name} = {name}_queue.popleft")
+    for name in names:
+        writer.line(f"{name}_taken = 0")
+
+
+def write_take(writer: Writer, receipt: Receipt, first: str, then: Callable[[], None] | None = None) -> None:
+    """Write the branches that take one message from the most urgent lane that has one."""
+    for position, lane in enumerate(receipt.lanes):
+        name = receipt.lane(lane)
+        with writer.block(f"{first if position == 0 else 'elif'} {name}_queue"):
+            writer.line(f"message = take_{name}()")
+            writer.line(f"{name}_taken += 1")
+            with writer.block(f"if {name}.waiting"):
+                writer.line(f"{name}.settle()")
+            if then is not None:
+                then()
+
+
+def write_open(writer: Writer, receipt: Receipt) -> None:
+    """Write the opening of what was taken, where it may be a box."""
+    if receipt.opens:
+        box = writer.bind(Box, "Box")
+        with writer.block(f"if isinstance(message, {box})"):
+            writer.line("message = message.codec.open(message)")
+
+
+def write_nonlocal(writer: Writer, receipt: Receipt, *more: str) -> None:
+    """Write the declaration of the counters that a nested function changes."""
+    names = [f"{receipt.lane(lane)}_taken" for lane in receipt.lanes]
+    writer.line(f"nonlocal {', '.join([*names, *more])}")
+
+
+def write_taken(writer: Writer, receipt: Receipt) -> None:
+    """Write the function that tells how many messages were taken from each lane."""
+    writer.line()
+    with writer.block("def taken()"):
+        counts = ", ".join(f"{receipt.lane(lane)}_taken" for lane in receipt.lanes)
+        writer.line(f"return ({counts},)")
+
+
+def _told(receipt: Receipt) -> str:
+    lanes = " before ".join(receipt.lane(lane) for lane in receipt.lanes)
+    return f"{', '.join(map(kind_name, receipt.kinds)) or 'nothing'} ({lanes})"
+
+
+def _write_waiting(writer: Writer, receipt: Receipt, name: str) -> None:
+    writer.line()
+    with writer.block(f"async def {name}()"):
+        write_nonlocal(writer, receipt, "left")
+        with writer.block("while True"):
+            with writer.block("if signals"):
+                writer.line("return inbox.take_signal()")
+            with writer.block("if not left"):
+                writer.line("left = await inbox.breathe()")
+            write_take(writer, receipt, "if", lambda: writer.line("break"))
+            writer.line("await inbox.rest()")
+        writer.line("left -= 1")
+        write_open(writer, receipt)
+        writer.line("inbox.current = message")
+        writer.line("return message")
+
+
+def _write_following(writer: Writer) -> None:
+    writer.line()
+    with writer.block("async def following()"):
+        with writer.block("try"):
+            writer.line("return await recv()")
+        with writer.block("except Closed"):
+            writer.line("raise StopAsyncIteration from None")
+
+
+def _write_try_recv(writer: Writer, receipt: Receipt) -> None:
+    writer.line()
+    with writer.block("def try_recv()"):
+        write_nonlocal(writer, receipt)
+        with writer.block("if signals"):
+            writer.line("return inbox.take_signal()")
+        write_take(writer, receipt, "if")
+        with writer.block("else"):
+            writer.line("return inbox.nothing()")
+        write_open(writer, receipt)
+        writer.line("inbox.current = message")
+        writer.line("return message")

@@ -1,0 +1,76 @@
+"""Which classes have fields that can be packed and put together again exactly, and which cannot."""
+
+import dataclasses
+import inspect
+import keyword
+import types
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import msgspec
+
+
+def style_of(kind: type) -> tuple[str, dict[str, Any]] | None:
+    """What sort of class with fields `kind` is, and its fields with the types that the sort itself knows."""
+    if issubclass(kind, msgspec.Struct):
+        return "struct", dict.fromkeys(kind.__struct_fields__, Any)
+    if "__attrs_attrs__" in vars(kind):
+        return "attrs", {one.name: Any if one.type is None else one.type for one in attrs.fields(kind)}
+    if "__dataclass_fields__" in vars(kind):
+        return "dataclass", {one.name: one.type for one in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    if issubclass(kind, tuple) and tuple in kind.__bases__ and hasattr(kind, "_fields"):
+        return "named tuple", dict.fromkeys(kind._fields, Any)
+    return None
+
+
+_HEAP_TYPE = 1 << 9
+_PARTS_OF_CONSTRUCTION = ("__post_init__", "__attrs_post_init__", "__attrs_pre_init__", "__del__")
+
+
+def why_whole(kind: type) -> str | None:
+    """Why a class cannot be packed and rebuilt exactly; None when it can."""
+    style = style_of(kind)
+    if style is None:
+        return "it declares no fields (it is no msgspec.Struct, attrs class, dataclass or named tuple)"
+    for name in style[1]:
+        if keyword.iskeyword(name) or not name.isidentifier() or unicodedata.normalize("NFKC", name) != name:
+            return f"its field {name!r} is not named as Python would name it"
+        if name.startswith("_"):
+            return f"it has a private attribute, {name}"
+    for name in _PARTS_OF_CONSTRUCTION:
+        if getattr(kind, name, None) is not None:
+            return f"it has {name}"
+    if kind.__getattribute__ not in (object.__getattribute__, tuple.__getattribute__, msgspec.Struct.__getattribute__):
+        return "it has a __getattribute__ of its own"
+    if style[0] == "named tuple":
+        return None
+    for base in kind.__mro__:
+        if not base.__flags__ & _HEAP_TYPE and base not in msgspec.Struct.__mro__:
+            return f"it extends {base.__qualname__}"
+    return _hidden_state(kind, style[0], style[1])
+
+
+def _hidden_state(kind: type, style: str, names: Mapping[str, Any]) -> str | None:
+    for base in kind.__mro__:
+        if base in msgspec.Struct.__mro__:
+            continue
+        slots = vars(base).get("__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else tuple(slots):
+            if slot not in names and slot not in {"__dict__", "__weakref__"}:
+                return f"it has an attribute that is no field, {slot}"
+    for name in names:
+        found = inspect.getattr_static(kind, name, None)
+        is_member = has_slot(kind, name)
+        if style == "struct" and not is_member:
+            return f"its field {name} is hidden by an attribute of the class"
+        if not is_member and hasattr(type(found), "__set__"):
+            return f"its field {name} is a {type(found).__name__}"
+    return None
+
+
+def has_slot(kind: type, name: str) -> bool:
+    """Whether the field has a slot of its own."""
+    found = inspect.getattr_static(kind, name, None)
+    return isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType))

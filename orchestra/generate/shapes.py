@@ -1,0 +1,667 @@
+"""Shapes: what a declared type says about a value, and how to carry such a value exactly.
+
+A shape turns a value into a tree of what msgpack carries by itself (None, bool, int, float, str,
+bytes, lists) and the tree into an equal value. What cannot be carried exactly, and need not be
+copied, is put beside the tree, into a list of *riders*, and the tree has its place in that list.
+A value that does not fit its declared type raises `Refusal`.
+
+Shapes are the meaning of boxing. The functions that `orchestra.generate.boxes` generates do the
+same faster for values that are as their types say, and come here for all others.
+"""
+
+import datetime
+import decimal
+import functools
+import types
+import typing
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+import attrs
+
+T = TypeVar("T")
+
+DEEPEST = 100
+"""How many levels a message may have of a type that contains itself."""
+
+_BITS_64 = range(-(2**63), 2**64)
+_new_object = object.__new__
+_set = object.__setattr__
+
+
+class LiveMarker:
+    """In the metadata of `Annotated`: the value travels by reference."""
+
+    def __repr__(self) -> str:
+        return "Live"
+
+
+LIVE = LiveMarker()
+
+
+class Refusal(Exception):
+    """A value cannot come back as it is. `path` grows as the exception passes through the levels."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.path: list[str] = []
+
+    def where(self) -> str:
+        """The path from the message, shortened in its middle when it is long."""
+        steps = self.path[::-1]
+        if len(steps) > 12:
+            steps = [*steps[:6], "...", *steps[-3:]]
+        return "".join(steps).removeprefix(".")
+
+
+def _named(kind: Any) -> str:
+    return kind.__qualname__ if isinstance(kind, type) else str(kind)
+
+
+class Shape:
+    """Base of the shapes.
+
+    `wire` is the type by which msgspec decodes a tree from the generated functions; None means
+    that they leave it to `pack` and `open`. A `straight` shape's value is its own tree there. A
+    `native` one is decoded exactly by msgspec from the annotation as the user wrote it.
+    """
+
+    @property
+    def wire(self) -> Any:
+        """The type of the tree, for msgspec."""
+        return None
+
+    @property
+    def straight(self) -> bool:
+        """Whether the generated functions encode and decode the value itself."""
+        return False
+
+    @property
+    def native(self) -> bool:
+        """Whether msgspec decodes exactly from the annotation as written."""
+        return False
+
+    def fits(self, kind: type) -> bool:
+        """Whether a value of exactly this type may have this shape."""
+        raise NotImplementedError
+
+    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+        """Return the tree of `value`; raise Refusal where it is not as declared."""
+        raise NotImplementedError
+
+    def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
+        """Return the value that `pack` was given."""
+        raise NotImplementedError
+
+    def rides(self) -> Iterator[tuple[str, str]]:
+        """Path and reason of each part that always travels by reference."""
+        return iter(())
+
+
+def _misfit(declared: str, value: Any, advice: str) -> Refusal:
+    return Refusal(f"it is declared {declared} and holds {_article(type(value))}; {advice}")
+
+
+def _article(kind: type) -> str:
+    name = kind.__qualname__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def _misfit_of(kind: type, value: Any) -> Refusal:
+    """Refuse a value that is not exactly of `kind`, with advice for the way in which it is not."""
+    if isinstance(value, kind):
+        child = type(value).__qualname__
+        return _misfit(
+            kind.__qualname__,
+            value,
+            f"what is packed would come back as {kind.__qualname__}: declare the field {child}, a union that"
+            f" has {child}, or Live[{kind.__qualname__}] to send it by reference",
+        )
+    return _misfit(
+        kind.__qualname__, value, f"send {_article(kind)}, or declare the field {type(value).__qualname__}"
+    )
+
+
+@attrs.frozen
+class Ride(Shape):
+    """Any value, by reference."""
+
+    reason: str
+
+    def fits(self, kind: type) -> bool:
+        return True
+
+    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+        riders.append(value)
+        return len(riders) - 1
+
+    def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
+        return riders[tree]
+
+    def rides(self) -> Iterator[tuple[str, str]]:
+        yield "", self.reason
+
+
+@attrs.frozen
+class Scalar(Shape):
+    """What msgpack carries by itself: `kinds` are the exact types that come back as they were."""
+
+    kind: type
+    kinds: frozenset[type]
+    wire: Any
+    native: bool = True
+    straight: bool = attrs.field(default=True, init=False)
+
+    def fits(self, kind: type) -> bool:
+        return kind in self.kinds
+
+    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+        kind = type(value)
+        if kind not in self.kinds:
+            raise _misfit_of(self.kind, value)
+        if kind is int and value not in _BITS_64:
+            raise Refusal(
+                "it is an int beyond 64 bits, which msgpack does not have; declare the field Live[int] or str"
+            )
+        if kind is str and not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                raise Refusal(
+                    f"its text has a lone surrogate at {error.start}; send bytes, or declare it Live[str]"
+                ) from None
+        return bytes(value) if kind is bytearray else value
+
+    def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
+        return bytearray(tree) if self.kind is bytearray else tree
+
+
+NONE = Scalar(type(None), frozenset({type(None)}), type(None))
+SCALARS: Mapping[type, Scalar] = {
+    type(None): NONE,
+    bool: Scalar(bool, frozenset({bool}), bool),
+    int: Scalar(int, frozenset({int, bool}), int | bool),
+    float: Scalar(float, frozenset({float, int, bool}), float | int | bool),
+    str: Scalar(str, frozenset({str}), str),
+    bytes: Scalar(bytes, frozenset({bytes}), bytes),
+    bytearray: Scalar(bytearray, frozenset({bytearray}), bytearray),
+}
+
+
+@attrs.frozen
+class Moment(Shape):
+    """An immutable value that msgspec writes as text: a date, a decimal, a UUID.
+
+    The generated functions carry those that come back exactly; the others ride.
+    """
+
+    kind: type
+    native: bool = True
+    straight: bool = attrs.field(default=True, init=False)
+
+    @property
+    def wire(self) -> Any:
+        return self.kind
+
+    def fits(self, kind: type) -> bool:
+        return issubclass(kind, self.kind)
+
+    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+        if not isinstance(value, self.kind):
+            raise _misfit_of(self.kind, value)
+        riders.append(value)
+        return len(riders) - 1
+
+    def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
+        return riders[tree]
+
+
+MOMENTS: frozenset[type] = frozenset(
+    {datetime.datetime, datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, uuid.UUID}
+)
+
+
+@attrs.frozen
+class Member(Shape):
+    """A member of an enumeration, by its value if msgspec gives that very member back, else by name.
+
+    Members that have no name of their own (combined flags) travel by value; one that nothing
+    finds again rides.
+    """
+
+    kind: Any
+    straight: bool
+    by_value: bool
+    native: bool
+
+    @property
+    def wire(self) -> Any:
+        if self.straight:
+            return self.kind
+        return int if self.by_value else str
+
+    @property
+    def attribute(self) -> str:
+        """The attribute of a member by which it is found again."""
+        return "_value_" if self.by_value else "_name_"
+
+    @property
+    def table(self) -> Mapping[Any, Any]:
+        """From that attribute to the member."""
+        found: Mapping[Any, Any] = self.kind._value2member_map_ if self.by_value else self.kind._member_map_
+        return found
+
+    def fits(self, kind: type) -> bool:
+        return kind is self.kind
+
+    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+        if type(value) is not self.kind:
+            raise _misfit_of(self.kind, value)
+        label = getattr(value, self.attribute)
+        if type(label) is (int if self.by_value else str) and self.table.get(label) is value:
+            if type(label) is str or label in _BITS_64:
+                return label
+        riders.append(value)
+        return [len(riders) - 1]
+
+    def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
+        return riders[tree[0]] if type(tree) is list else self.table[tree]
+
+
+@attrs.frozen
+class Choice(Shape):
+    """One of the values of a Literal."""
+
+    values: tuple[Any, ...]
+    native: bool = True
+
+    @property
+    def kinds(self) -> frozenset[type]:
+        """The types of the values."""
+        return frozenset(map(type, self.values))
+
+    @property
+    def wire(self) -> Any:
+        return next(iter(self.kinds)) if self.straight else None
+
+    @property
+    def straight(self) -> bool:
+        return self.kinds in ({str}, {int})
+
+    def fits(self, kind: type) -> bool:
+        return kind in self.kinds
+
+    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+        for place, one in enumerate(self.values):
+            if type(one) is type(value) and one == value:
+                return place
+        raise Refusal(f"{value!r} is none of the declared values {', '.join(map(repr, self.values))}")
+
+    def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
+        return self.values[tree]
+
+
+@attrs.frozen
+class Many(Shape):
+    """A list, set, frozenset or tuple of any length, of items of one shape."""
+
+    kind: type
+    item: Shape
+    native: bool
+
+    @property
+    def straight(self) -> bool:
+        return self.item.straight
+
+    @property
+    def wire(self) -> Any:
+        if self.item.wire is None:
+            return None
+        if not self.straight:
+            return list[self.item.wire]
+        return tuple[self.item.wire, ...] if self.kind is tuple else types.GenericAlias(self.kind, self.item.wire)
+
+    def fits(self, kind: type) -> bool:
+        return kind is self.kind
+
+    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+        if type(value) is not self.kind:
+            raise _misfit_of(self.kind, value)
+        pack, tree = self.item.pack, []
+        try:
+            for one in value:
+                tree.append(pack(one, riders, depth))
+        except Refusal as refusal:
+            refusal.path.append(f"[{len(tree)}]" if self.kind in {list, tuple} else "[...]")
+            raise
+        return tree
+
+    def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
+        open_item = self.item.open
+        return self.kind([open_item(one, riders) for one in tree])
+
+    def rides(self) -> Iterator[tuple[str, str]]:
+        for path, reason in self.item.rides():
+            yield f"[*]{path}", reason
+
+
+@attrs.frozen
+class Row(Shape):
+    """A tuple with a shape for each place."""
+
+    items: tuple[Shape, ...]
+    native: bool
+
+    @property
+    def straight(self) -> bool:
+        return all(item.straight for item in self.items)
+
+    @property
+    def wire(self) -> Any:
+        wires = tuple(item.wire for item in self.items)
+        return None if None in wires else tuple[wires]
+
+    def fits(self, kind: type) -> bool:
+        return kind is tuple
+
+    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+        if type(value) is not tuple:
+            raise _misfit_of(tuple, value)
+        if len(value) != len(self.items):
+            raise Refusal(f"it is declared a tuple of {len(self.items)} and has {len(value)}")
+        return _pack_row(self.items, value, riders, depth)
+
+    def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
+        return tuple([item.open(one, riders) for item, one in zip(self.items, tree, strict=True)])
+
+    def rides(self) -> Iterator[tuple[str, str]]:
+        for place, item in enumerate(self.items):
+            for path, reason in item.rides():
+                yield f"[{place}]{path}", reason
+
+
+def _pack_row(items: tuple[Shape, ...], value: Any, riders: list[Any], depth: int) -> list[Any]:
+    tree: list[Any] = []
+    try:
+        for item, one in zip(items, value, strict=True):
+            tree.append(item.pack(one, riders, depth))
+    except Refusal as refusal:
+        refusal.path.append(f"[{len(tree)}]")
+        raise
+    return tree
+
+
+@attrs.frozen
+class Table(Shape):
+    """A dict, in its order."""
+
+    key: Shape
+    value: Shape
+    native: bool
+
+    @property
+    def straight(self) -> bool:
+        return self.key.straight and self.value.straight
+
+    @property
+    def wire(self) -> Any:
+        if self.key.wire is None or self.value.wire is None or not isinstance(self.key, (Scalar, Member, Choice)):
+            return None
+        return dict[self.key.wire, self.value.wire]
+
+    def fits(self, kind: type) -> bool:
+        return kind is dict
+
+    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+        if type(value) is not dict:
+            raise _misfit_of(dict, value)
+        keys: list[Any] = []
+        values: list[Any] = []
+        step, part = "", value
+        try:
+            for key, part in value.items():
+                step = f"[key {shorten(key)}]"
+                keys.append(self.key.pack(key, riders, depth))
+                step = f"[{shorten(key)}]"
+                values.append(self.value.pack(part, riders, depth))
+        except Refusal as refusal:
+            refusal.path.append(step)
+            raise
+        return [keys, values]
+
+    def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
+        open_key, open_value = self.key.open, self.value.open
+        return {open_key(k, riders): open_value(v, riders) for k, v in zip(*tree, strict=True)}
+
+    def rides(self) -> Iterator[tuple[str, str]]:
+        for path, reason in self.key.rides():
+            yield f"[key]{path}", reason
+        for path, reason in self.value.rides():
+            yield f"[*]{path}", reason
+
+
+def shorten(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+@attrs.frozen
+class Either(Shape):
+    """A union: a value has the first of the member shapes that takes it; those that ride stand last."""
+
+    members: tuple[Shape, ...]
+
+    @property
+    def native(self) -> bool:
+        return self.wire is not None and all(one.native for one in self.members)
+
+    @property
+    def optional(self) -> Shape | None:
+        """The other member, when this is a union of None and one more."""
+        if len(self.members) == 2 and NONE in self.members:
+            return self.members[1 - self.members.index(NONE)]
+        return None
+
+    @property
+    def scalars(self) -> frozenset[type] | None:
+        """All the exact types, when msgpack itself tells the members apart."""
+        if all(isinstance(one, Scalar) and one.kind is not bytearray for one in self.members):
+            return frozenset[type]().union(*(one.kinds for one in self.members if isinstance(one, Scalar)))
+        return None
+
+    @property
+    def straight(self) -> bool:
+        return all(one.straight for one in self.members)
+
+    @property
+    def wire(self) -> Any:
+        if self.optional is None and self.scalars is None:
+            return None
+        wires = [one.wire for one in self.members]
+        return None if None in wires else functools.reduce(lambda a, b: a | b, wires)
+
+    def fits(self, kind: type) -> bool:
+        return any(one.fits(kind) for one in self.members)
+
+    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+        kind, taken = type(value), len(riders)
+        refused: Refusal | None = None
+        for place, one in enumerate(self.members):
+            if one.fits(kind):
+                try:
+                    return [place, one.pack(value, riders, depth)]
+                except Refusal as refusal:
+                    refused = refused or refusal
+                    del riders[taken:]
+        if refused is not None:
+            raise refused
+        raise _misfit(
+            " | ".join(map(describe, self.members)), value, "no member of the union has exactly this type"
+        )
+
+    def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
+        place, inner = tree
+        return self.members[place].open(inner, riders)
+
+    def rides(self) -> Iterator[tuple[str, str]]:
+        for one in self.members:
+            yield from one.rides()
+
+
+@attrs.frozen
+class Record(Shape):
+    """An object with declared fields: a msgspec.Struct, an attrs class, a dataclass or a named tuple.
+
+    `positional` is how many of the fields a Struct takes by position. With `has_dict` an object
+    may have attributes that are not declared: those ride.
+    """
+
+    kind: type
+    style: str
+    fields: Mapping[str, Shape]
+    positional: int
+    has_dict: bool
+    in_dict: int
+    native: bool
+    plain_set: bool
+
+    @property
+    def straight(self) -> bool:
+        return self.native
+
+    @property
+    def wire(self) -> Any:
+        if self.native:
+            return self.kind
+        wires = tuple(one.wire for one in self.fields.values())
+        return None if None in wires else tuple[wires]
+
+    def fits(self, kind: type) -> bool:
+        return kind is self.kind
+
+    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+        if type(value) is not self.kind:
+            raise _misfit_of(self.kind, value)
+        tree: list[Any] = []
+        name = ""
+        try:
+            for name, shape in self.fields.items():  # noqa: B007 - the name is for the refusal
+                tree.append(shape.pack(getattr(value, name), riders, depth))
+        except Refusal as refusal:
+            refusal.path.append(f".{name}")
+            raise
+        except AttributeError:
+            unset = Refusal("it has no value; set it before sending")
+            unset.path.append(f".{name}")
+            raise unset from None
+        if self.has_dict:
+            more = {name: one for name, one in vars(value).items() if name not in self.fields}
+            if more:
+                riders.append(more)
+                tree.append(len(riders) - 1)
+        return tree
+
+    def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
+        values = [shape.open(one, riders) for shape, one in zip(self.fields.values(), tree, strict=False)]
+        made = self.build(values)
+        if len(tree) > len(values):
+            for name, one in riders[tree[-1]].items():
+                _set(made, name, one)
+        return made
+
+    def build(self, values: list[Any]) -> Any:
+        """Make the object; neither its `__init__` nor a validator or a default has a part in it."""
+        if self.style == "struct":
+            return self.kind(*values[: self.positional], **dict(self.named(values)))
+        if self.style == "named tuple":
+            return tuple.__new__(self.kind, values)
+        made = _new_object(self.kind)
+        for name, one in zip(self.fields, values, strict=True):
+            _set(made, name, one)
+        return made
+
+    def named(self, values: list[T]) -> Iterator[tuple[str, T]]:
+        """The fields that go by keyword, with their values."""
+        return zip(list(self.fields)[self.positional :], values[self.positional :], strict=True)
+
+    def rides(self) -> Iterator[tuple[str, str]]:
+        for name, shape in self.fields.items():
+            for path, reason in shape.rides():
+                yield f".{name}{path}", reason
+
+
+@attrs.define(eq=False)
+class Again(Shape):
+    """A type within itself: stands for the shape that is being made."""
+
+    name: str
+    target: Shape | None = None
+
+    @property
+    def shape(self) -> Shape:
+        """What this stands for."""
+        assert self.target is not None
+        return self.target
+
+    def fits(self, kind: type) -> bool:
+        return self.shape.fits(kind)
+
+    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+        if depth >= DEEPEST:
+            raise Refusal(
+                f"it contains itself, or is nested more than {DEEPEST} levels deep; send references by name"
+                " or declare the field Live"
+            )
+        return self.shape.pack(value, riders, depth + 1)
+
+    def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
+        return self.shape.open(tree, riders)
+
+
+def describe(shape: Shape) -> str:
+    """A short name of the type that `shape` stands for."""
+    match shape:
+        case Scalar(kind=kind) | Moment(kind=kind) | Record(kind=kind) | Member(kind=kind):
+            return "None" if kind is type(None) else _named(kind)
+        case Many(kind=kind, item=item):
+            return f"{kind.__name__}[{describe(item)}{', ...' if kind is tuple else ''}]"
+        case Row(items=items):
+            return f"tuple[{', '.join(map(describe, items))}]"
+        case Table(key=key, value=value):
+            return f"dict[{describe(key)}, {describe(value)}]"
+        case Either(members=members):
+            return " | ".join(map(describe, members))
+        case Choice(values=values):
+            return f"Literal[{', '.join(map(repr, values))}]"
+        case Again(name=name):
+            return name
+        case _:
+            return "object"
+
+
+def constrained(shape: Shape) -> Shape:
+    """The same shape, where msgspec would check constraints as well if it read the annotation itself."""
+    match shape:
+        case Either(members=members):
+            return Either(tuple(map(constrained, members)))
+        case Scalar() | Moment() | Member() | Choice() | Many() | Row() | Table() | Record():
+            return attrs.evolve(shape, native=False)
+        case _:
+            return shape
+
+
+def parts_of(shape: Shape) -> tuple[Shape, ...]:
+    """The shapes of the values within a value of this shape."""
+    match shape:
+        case Many(item=item):
+            return (item,)
+        case Row(items=items) | Either(members=items):
+            return items
+        case Table(key=key, value=value):
+            return key, value
+        case Record(fields=fields):
+            return tuple(fields.values())
+        case _:
+            return ()

@@ -1,0 +1,120 @@
+"""The whole source for one orchestra class, and the functions that it makes."""
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+
+from orchestra.errors import Closed
+from orchestra.generate.dispatch import write_worker
+from orchestra.generate.outbox import OUTGOING, write_outbox
+from orchestra.generate.receiving import Receipt, write_receiver
+from orchestra.generate.writer import Writer, compile_source
+from orchestra.overflow import Block
+from orchestra.plan import LanePlan, Plan, Style, SubsystemPlan
+from orchestra.priority import Priority
+
+OUTSIDE = "outside"
+"""The sender that is no subsystem."""
+
+_LOCALS = (
+    "message priority kind lane box post inboxes send try_send inbox signals left recv try_recv recv_signal "
+    "following taken ctx actor part work serve budget signal error on_signal park"
+).split()
+
+
+@attrs.frozen
+class Wiring:
+    """The generated functions of one orchestra class, by the name of the subsystem they serve.
+
+    An outbox is a function `(post, inboxes) -> send, try_send`; a receiver is
+    `(inbox) -> recv, try_recv, recv_signal, following, taken`; a worker is
+    `(inbox, ctx, actor, part) -> work or serve, taken`.
+    """
+
+    source: str = attrs.field(repr=False)
+    outboxes: Mapping[str, Callable[..., Any]] = attrs.field(repr=False)
+    receivers: Mapping[str, Callable[..., Any]] = attrs.field(repr=False)
+    workers: Mapping[str, Callable[..., Any]] = attrs.field(repr=False)
+
+
+def outgoing_lanes(plan: Plan) -> tuple[LanePlan, ...]:
+    """The lane from which what leaves the orchestra is taken."""
+    return (LanePlan(Priority.NORMAL, plan.message_capacity, Block()),)
+
+
+def generate(plan: Plan) -> Wiring:
+    """Write the source for a plan and make its functions."""
+    writer = Writer(taken=_names_in_use(plan))
+    writer.bind(Closed, "Closed")
+    made = list(_write(writer, plan))
+    source = writer.source
+    namespace = {"__name__": plan.module, **writer.namespace}
+    compile_source(f"<orchestra generated {plan.module}.{plan.name}>", source, namespace, plan.cls)
+    return Wiring(source, *(_functions(made, namespace, role) for role in ("outbox", "receiver", "worker")))
+
+
+def _names_in_use(plan: Plan) -> Iterator[str]:
+    yield from _LOCALS
+    for name in (*plan.subsystems, OUTGOING, ""):
+        prefix = f"{name}_" if name else ""
+        yield from (
+            f"{prefix}{end}" for end in ("inbox", "lanes", "priority", "outbox", "receiver", "worker")
+        )
+        for level in ("high", "normal", *(priority.name.lower() for priority in Priority)):
+            yield from (f"{prefix}{level}{end}" for end in ("", "_queue", "_append", "_taken"))
+            yield f"take_{level}"
+    for subsystem in plan.subsystems.values():
+        yield from (handler.method for handler in subsystem.handlers)
+
+
+def _write(writer: Writer, plan: Plan) -> Iterator[tuple[str, str, str]]:
+    """Write every function; yield role, subsystem and name of each."""
+    writer.line(f'"""Wiring of {plan.module}.{plan.name}, generated from its declaration."""')
+    for subsystem in plan.subsystems.values():
+        if not subsystem.wip:
+            yield from _write_subsystem(writer, plan, subsystem)
+    yield _outbox(writer, plan, OUTSIDE, "the outside", tuple(plan.routes))
+    if plan.outgoing:
+        yield _receiver(writer, Receipt.of(plan, OUTGOING, outgoing_lanes(plan)))
+
+
+def _write_subsystem(writer: Writer, plan: Plan, subsystem: SubsystemPlan) -> Iterator[tuple[str, str, str]]:
+    kinds = tuple(getattr(message, "__origin__", message) for message in subsystem.sends)
+    yield _outbox(writer, plan, subsystem.name, subsystem.name, kinds)
+    receipt = Receipt.of(plan, subsystem.name, subsystem.lanes)
+    if subsystem.style is Style.RUN:
+        yield _receiver(writer, receipt)
+    else:
+        function = f"{subsystem.name}_worker"
+        _space(writer)
+        write_worker(writer, subsystem, receipt, function)
+        yield "worker", subsystem.name, function
+
+
+def _outbox(
+    writer: Writer, plan: Plan, name: str, told: str, kinds: tuple[type, ...]
+) -> tuple[str, str, str]:
+    function = f"{name}_outbox"
+    _space(writer)
+    write_outbox(writer, plan, function, told, kinds)
+    return "outbox", name, function
+
+
+def _receiver(writer: Writer, receipt: Receipt) -> tuple[str, str, str]:
+    function = f"{receipt.name}_receiver"
+    _space(writer)
+    write_receiver(writer, receipt, function)
+    return "receiver", receipt.name, function
+
+
+def _space(writer: Writer) -> None:
+    writer.line()
+    writer.line()
+
+
+def _functions(
+    made: list[tuple[str, str, str]], namespace: Mapping[str, Any], role: str
+) -> Mapping[str, Callable[..., Any]]:
+    return MappingProxyType({name: namespace[function] for kind, name, function in made if kind == role})

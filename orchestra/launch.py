@@ -1,0 +1,223 @@
+"""Starting an orchestra: within an event loop, or as the whole program."""
+
+import asyncio
+import functools
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType, MappingProxyType, TracebackType
+from typing import Any, TypeVar, overload
+
+import attrs
+
+from orchestra.decorator import plan_of
+from orchestra.generate.wiring import Wiring, generate
+from orchestra.inspection import handlers_of, has_priority, hooks_of, style_of
+from orchestra.messages import shown
+from orchestra.mistakes import Wrong, located
+from orchestra.plan import Plan, Style, SubsystemPlan
+from orchestra.runtime.assembly import assemble
+from orchestra.runtime.ensemble import PATIENCE, Ensemble
+from orchestra.runtime.letters import DeadLetter, Letters
+from orchestra.runtime.running import Running
+from orchestra.scopes import scope_of
+from orchestra.subsystems import Actor, Subsystem
+
+Result = TypeVar("Result")
+Hook = Callable[[DeadLetter], object]
+
+_running: set[int] = set()
+"""The ids of the instances that run now."""
+
+
+def start(app: Any, *, dead_letters: Hook | None = None) -> "Starting":
+    """Run an orchestra within the present event loop: `async with start(app) as running: ...`.
+
+    Every subsystem starts at the next turn of the loop. Leaving the block means `running.stop()`; the
+    orchestra's error is raised there unless `wait`, `drain` or `stop` raised it before. When the body
+    raised as well, its error is the context of the orchestra's; when the body was cancelled, that goes on.
+
+    `dead_letters` is called with a `DeadLetter` for each message that will never be handled; by default
+    they are logged. One instance runs once at a time. Raises TypeError for what is no instance of an
+    orchestra class, and when a field holds no subsystem.
+    """
+    return Starting(app, dead_letters)
+
+
+class Starting:
+    """What `start` returns: an asynchronous context manager that gives the `Running`."""
+
+    def __init__(self, app: Any, hook: Hook | None) -> None:
+        self._app = app
+        self._hook = hook
+        self._running: Running | None = None
+
+    async def __aenter__(self) -> Running:
+        app = self._app
+        plan, wiring = _wiring_for(app)
+        if id(app) in _running:
+            raise RuntimeError(f"this {plan.name} runs already; make another instance, or stop it first")
+        ensemble = Ensemble(plan, Letters(self._hook))
+        self._running = Running(assemble(app, plan, wiring, ensemble))
+        _running.add(id(app))
+        ensemble.ended.add_done_callback(lambda _: _running.discard(id(app)))
+        ensemble.launch()
+        return self._running
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        assert self._running is not None
+        try:
+            await self._running.leave(error)
+        finally:
+            _running.discard(id(self._app))
+
+
+@overload
+def run(
+    app: Any, main: None = None, *, dead_letters: Hook | None = None, timeout: float = PATIENCE
+) -> None: ...
+@overload
+def run(
+    app: Any,
+    main: Callable[[Running], Awaitable[Result]],
+    *,
+    dead_letters: Hook | None = None,
+    timeout: float = PATIENCE,
+) -> Result | None: ...
+def run(
+    app: Any,
+    main: Callable[[Running], Awaitable[Any]] | None = None,
+    *,
+    dead_letters: Hook | None = None,
+    timeout: float = PATIENCE,
+) -> Any:
+    """Run an orchestra as the whole program, in an event loop of its own, until it has ended.
+
+    Without `main` nothing comes from outside: a pipeline ends by itself. `async def main(running)` may
+    drive it; when it returns, the orchestra drains and stops, and `run` returns its value.
+
+    The first SIGINT or SIGTERM stops the orchestra within `timeout` seconds (`main` is cancelled), and
+    `run` returns None; the second ends the process at once, with the signal's status. Outside the main
+    thread signals are left alone. Raises the orchestra's error, and that of `main`; RuntimeError when an
+    event loop runs already: there, use `start`.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        raise RuntimeError(
+            "run() makes an event loop of its own, and one runs already: use `async with start(app)`"
+        )
+    with asyncio.Runner() as runner:
+        return runner.run(_main(app, main, dead_letters, timeout))
+
+
+async def _main(
+    app: Any, main: Callable[[Running], Awaitable[Any]] | None, hook: Hook | None, timeout: float
+) -> Any:
+    asked = asyncio.Event()
+    with _signals(asyncio.get_running_loop(), asked.set):
+        async with start(app, dead_letters=hook) as running:
+            if main is None:
+                driving = asyncio.ensure_future(running.drain())
+            else:
+                driving = asyncio.ensure_future(_drive(main, running))
+            asking = asyncio.ensure_future(asked.wait())
+            await asyncio.wait([driving, asking], return_when=asyncio.FIRST_COMPLETED)
+            asking.cancel()
+            if driving.done():
+                return driving.result()
+            stopping = asyncio.ensure_future(running.stop(timeout))
+            driving.cancel()
+            await asyncio.wait([driving, stopping])
+            return stopping.result()
+
+
+async def _drive(main: Callable[[Running], Awaitable[Any]], running: Running) -> Any:
+    result = await main(running)
+    await running.drain()
+    return result
+
+
+@contextmanager
+def _signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterator[None]:
+    """Call `stop` in the loop at the first SIGINT or SIGTERM, and leave the second to the system.
+
+    The handlers are plain ones, not the loop's: the second signal must work while a handler blocks the loop.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def first(number: int, frame: FrameType | None) -> None:
+        for each in before:
+            signal.signal(each, signal.SIG_DFL)
+        loop.call_soon_threadsafe(stop)
+
+    before = {each: signal.signal(each, first) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _wiring_for(app: Any) -> tuple[Plan, Wiring]:
+    """The plan and the wiring of an instance, made anew where a field holds an instance of a subclass."""
+    if isinstance(app, type):
+        raise TypeError(f"start takes an instance: {shown(app)}(...), not the class")
+    plan = plan_of(type(app))
+    kinds = tuple(_kind(app, subsystem) for subsystem in plan.subsystems.values())
+    if kinds == tuple(subsystem.kind for subsystem in plan.subsystems.values()):
+        return plan, type(app).__orchestra_wiring__
+    return _wiring_of((type(app), *kinds))
+
+
+def _kind(app: Any, subsystem: SubsystemPlan) -> type:
+    if subsystem.wip:
+        return subsystem.kind
+    actor = getattr(app, subsystem.name)
+    base = Subsystem if subsystem.style is Style.RUN else Actor
+    if not isinstance(actor, base):
+        raise TypeError(
+            f"{type(app).__qualname__}.{subsystem.name} holds a {type(actor).__qualname__}, "
+            f"and {shown(subsystem.kind)}, a {base.__name__}, is declared"
+        )
+    return type(actor)
+
+
+@functools.lru_cache(maxsize=128)
+def _wiring_of(kinds: tuple[type, ...]) -> tuple[Plan, Wiring]:
+    """The wiring of an orchestra class (the first one) whose fields hold instances of the other classes."""
+    cls, *given = kinds
+    plan = plan_of(cls)
+    subsystems = {
+        name: subsystem if kind is subsystem.kind else _as_given(subsystem, kind)
+        for (name, subsystem), kind in zip(plan.subsystems.items(), given, strict=True)
+    }
+    changed = attrs.evolve(plan, subsystems=MappingProxyType(subsystems))
+    wiring = generate(changed)
+    return attrs.evolve(changed, source=wiring.source), wiring
+
+
+def _as_given(subsystem: SubsystemPlan, kind: type) -> SubsystemPlan:
+    """The part of a plan, with what the given subclass has in place of the declared class."""
+    try:
+        if style_of(kind) is Style.RUN:
+            return attrs.evolve(subsystem, has_priority=has_priority(kind))
+        receives = (*subsystem.consumes, *subsystem.subscribes)
+        return attrs.evolve(
+            subsystem,
+            has_priority=has_priority(kind),
+            hooks=hooks_of(kind),
+            handlers=handlers_of(kind, receives, scope_of(kind)),
+        )
+    except Wrong as wrong:
+        raise located(kind, None, wrong) from wrong.__cause__

@@ -1,0 +1,134 @@
+"""What will be wired: derived from a declaration, before any code is generated."""
+
+import enum
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import attrs
+
+from orchestra.box import boxed_switch
+from orchestra.graph import Graph, graph_of
+from orchestra.overflow import Overflow
+from orchestra.priority import Priority
+
+
+class Style(enum.Enum):
+    """How a subsystem is written."""
+
+    RUN = "run"
+    ACTOR = "actor"
+
+
+@attrs.frozen
+class LanePlan:
+    """One level of an inbox. `capacity` is in messages; `math.inf` is unbounded."""
+
+    priority: Priority
+    capacity: float
+    overflow: Overflow
+
+
+@attrs.frozen
+class HandlerPlan:
+    """The method of an Actor that handles one consumed type."""
+
+    message: Any
+    method: str
+    is_async: bool
+
+
+@attrs.frozen
+class SubsystemPlan:
+    """One subsystem of an orchestra.
+
+    `lanes` stand most urgent first. `handlers` has the handlers of an Actor; a message goes to that of
+    its exact class, else of the nearest of its bases in method resolution order. `hooks` maps each
+    hook that the class really has (started, stopped, on_signal) to whether it is asynchronous.
+    `senders` names the subsystems that may send to this one by declaration, itself too.
+    """
+
+    name: str
+    kind: type
+    style: Style
+    consumes: tuple[Any, ...]
+    subscribes: tuple[Any, ...]
+    sends: tuple[Any, ...]
+    boxed: bool
+    wip: bool
+    lanes: tuple[LanePlan, ...]
+    signal_capacity: float
+    handlers: tuple[HandlerPlan, ...]
+    hooks: Mapping[str, bool]
+    has_priority: bool
+    senders: tuple[str, ...]
+
+
+@attrs.frozen
+class Route:
+    """Where messages of one type go.
+
+    `message` is the type as declared (a class or a subscripted generic), `kind` its class.
+    `receivers` names the subsystems; it is empty for an outgoing type. `boxed` names those of
+    the receivers for which the message travels in a box.
+    """
+
+    message: Any
+    kind: type
+    receivers: tuple[str, ...]
+    outgoing: bool
+    boxed: frozenset[str]
+
+
+@attrs.frozen
+class Plan:
+    """Everything that is decided at decoration. Immutable.
+
+    `messages` are the types as declared, each once, in order of first appearance. `routes` has
+    each class that somebody receives or that is outgoing; a subclass goes the way of the nearest.
+    """
+
+    cls: type
+    name: str
+    module: str
+    subsystems: Mapping[str, SubsystemPlan]
+    messages: tuple[Any, ...]
+    signals: tuple[type, ...]
+    events: tuple[type, ...]
+    outgoing: tuple[type, ...]
+    routes: Mapping[type, Route]
+    error: type[Exception]
+    gen: str
+    message_capacity: float
+    event_capacity: float
+    has_on_event: bool
+    source: str = attrs.field(default="", repr=False)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Who may send what to whom; made when it is first asked for."""
+        return graph_of(self)
+
+    def route_of(self, kind: type) -> Route | None:
+        """The route of messages of exactly this class: its own, else that of the nearest of its bases."""
+        for base in kind.__mro__:
+            route = self.routes.get(base)
+            if route is not None:
+                return route
+        return None
+
+    def boxed_of(self, kind: type) -> frozenset[str]:
+        """The receivers for which messages of exactly this class travel in a box.
+
+        A subclass with a switch of its own may differ from the class it is routed as.
+        """
+        route = self.route_of(kind)
+        return frozenset() if route is None else boxed_receivers(kind, route.receivers, self.subsystems)
+
+
+def boxed_receivers(
+    kind: type, receivers: Iterable[str], subsystems: Mapping[str, SubsystemPlan]
+) -> frozenset[str]:
+    """Those of `receivers` for which `kind` is boxed: the class decides, else the receiver."""
+    switch = boxed_switch(kind)
+    return frozenset(name for name in receivers if (subsystems[name].boxed if switch is None else switch))

@@ -1,0 +1,126 @@
+"""Making the inboxes, posts, contexts and parts of one orchestra from its plan and its wiring."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import attrs
+
+from orchestra.generate.outbox import OUTGOING
+from orchestra.generate.wiring import OUTSIDE, Wiring, outgoing_lanes
+from orchestra.overflow import Block
+from orchestra.plan import LanePlan, Plan, Style, SubsystemPlan
+from orchestra.priority import Priority
+from orchestra.runtime.conductor import LiveConductor
+from orchestra.runtime.ensemble import EVENTS, Ensemble
+from orchestra.runtime.events import serve_events
+from orchestra.runtime.inbox import Inbox, Order
+from orchestra.runtime.live import LiveContext, Outgoing, no_receiving
+from orchestra.runtime.part import Part
+from orchestra.runtime.post import Post
+
+Verb = Callable[..., Any]
+
+
+@attrs.frozen
+class Assembly:
+    """What the outside needs of a wired orchestra."""
+
+    ensemble: Ensemble
+    send: Verb
+    try_send: Verb
+    outgoing: Outgoing | None
+
+
+def assemble(app: Any, plan: Plan, wiring: Wiring, ensemble: Ensemble) -> Assembly:
+    """Wire an instance; nothing runs yet."""
+    for name, subsystem in plan.subsystems.items():
+        if not subsystem.wip:
+            ensemble.inboxes[name] = ensemble.make_inbox(name, subsystem.lanes, subsystem.signal_capacity)
+    receivers = dict(ensemble.inboxes)
+    outgoing = _make_outgoing(plan, wiring, ensemble, receivers)
+    outside = Post(OUTSIDE, None, plan, receivers, ensemble.dropped)
+    if plan.has_on_event:
+        ensemble.add(_events_part(app, plan, ensemble, outside), ())
+    for name, inbox in ensemble.inboxes.items():
+        before = (EVENTS,) if plan.has_on_event else ()
+        ensemble.add(
+            _part(app, plan.subsystems[name], inbox, plan, wiring, ensemble, receivers),
+            (*before, *(sender for sender in plan.subsystems[name].senders if sender in ensemble.inboxes)),
+        )
+    send, try_send = wiring.outboxes[OUTSIDE](outside, receivers)
+    return Assembly(ensemble, send, try_send, outgoing)
+
+
+def _make_outgoing(
+    plan: Plan, wiring: Wiring, ensemble: Ensemble, receivers: dict[str, Inbox]
+) -> Outgoing | None:
+    if not plan.outgoing:
+        return None
+    inbox = ensemble.make_inbox(OUTGOING, outgoing_lanes(plan), 1)
+    receivers[OUTGOING] = inbox
+    senders = {
+        name
+        for name, subsystem in plan.subsystems.items()
+        if not subsystem.wip and any(_leads_out(plan, sent) for sent in subsystem.sends)
+    }
+    ensemble.outgoing = inbox
+    ensemble.outgoing_senders = senders | ({EVENTS} if plan.has_on_event else set())
+    recv, try_recv, _, following, inbox.taken = wiring.receivers[OUTGOING](inbox)
+    return Outgoing(recv, try_recv, following)
+
+
+def _leads_out(plan: Plan, sent: Any) -> bool:
+    kind = getattr(sent, "__origin__", sent)
+    return any(issubclass(out, kind) or issubclass(kind, out) for out in plan.outgoing)
+
+
+def _events_part(app: Any, plan: Plan, ensemble: Ensemble, post: Post) -> Part:
+    lanes = (LanePlan(Priority.NORMAL, plan.event_capacity, Block()),)
+    inbox = ensemble.make_inbox(EVENTS, lanes, 1)
+    part = Part(EVENTS, None, app, inbox, ensemble.scheduler, ensemble.part_ended)
+    conductor = LiveConductor(plan, ensemble.inboxes.values(), post, ensemble.closed_when_stopping)
+    part.serve = partial(serve_events, inbox, partial(app.on_event, conductor))
+    return part
+
+
+def _part(
+    app: Any,
+    subsystem: SubsystemPlan,
+    inbox: Inbox,
+    plan: Plan,
+    wiring: Wiring,
+    ensemble: Ensemble,
+    receivers: Mapping[str, Inbox],
+) -> Part:
+    name, actor = subsystem.name, getattr(app, subsystem.name)
+    part = Part(name, subsystem, actor, inbox, ensemble.scheduler, ensemble.part_ended)
+    inbox.obey = partial(_obey, ensemble, inbox)
+    if subsystem.has_priority:
+        inbox.level = actor.priority
+    sends = tuple(getattr(sent, "__origin__", sent) for sent in subsystem.sends)
+    post = Post(name, sends, plan, receivers, ensemble.dropped)
+    send, try_send = wiring.outboxes[name](post, receivers)
+    verbs = {"send": send, "try_send": try_send}
+    if subsystem.style is Style.RUN:
+        recv, try_recv, recv_signal, following, inbox.taken = wiring.receivers[name](inbox)
+        verbs |= {"recv": recv, "try_recv": try_recv, "recv_signal": recv_signal, "__anext__": following}
+        part.ctx = LiveContext(inbox, verbs, ensemble.stop_soon, partial(inbox.close, "finished"))
+        part.serve = partial(actor.run, part.ctx)
+    else:
+        verbs |= no_receiving(name)
+        orders = [partial(inbox.order, order) for order in (Order.STOP, Order.FINISH)]
+        part.ctx = LiveContext(inbox, verbs, *orders)
+        served, inbox.taken = wiring.workers[name](inbox, part.ctx, actor, part)
+        if served.__name__ == "work":
+            part.work = served
+        else:
+            part.serve = served
+    return part
+
+
+def _obey(ensemble: Ensemble, inbox: Inbox, order: Order) -> None:
+    if order is Order.STOP:
+        ensemble.begin_stop()
+    else:
+        inbox.close("finished")

@@ -1,0 +1,77 @@
+"""Signals: put into every inbox at once, then waited for."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from orchestra.context import Conductor
+from orchestra.errors import Closed, SubsystemStalled
+from orchestra.plan import Plan
+from orchestra.priority import Priority
+from orchestra.runtime.inbox import Inbox
+from orchestra.runtime.post import Post
+
+
+async def broadcast(inboxes: Iterable[Inbox], signal: Any, timeout: float) -> None:
+    """Put a signal into every inbox that is not shut, then wait until all are within their capacity.
+
+    Nothing is awaited before every inbox has it, so no subsystem runs between the first and the last.
+    """
+    told = [inbox for inbox in inboxes if not inbox.shut]
+    for inbox in told:
+        inbox.signal(signal)
+    over = [future for inbox in told if (future := inbox.over_capacity()) is not None]
+    if not over:
+        return
+    await asyncio.wait(over, timeout=timeout)
+    stalled = [inbox.name for inbox in told if len(inbox.signals) > inbox.signal_capacity]
+    if stalled:
+        raise SubsystemStalled(stalled, timeout)
+
+
+class LiveConductor(Conductor[Any]):
+    """What `on_event` is given."""
+
+    __slots__ = ("_inboxes", "_plan", "_post", "_stopping")
+
+    def __init__(
+        self, plan: Plan, inboxes: Iterable[Inbox], post: Post, stopping: Callable[[], Closed | None]
+    ) -> None:
+        self._plan = plan
+        self._inboxes = tuple(inboxes)
+        self._post = post
+        self._stopping = stopping
+
+    async def broadcast(self, signal: Any, timeout: float = 10.0) -> None:
+        check_signal(self._plan, signal)
+        if (closed := self._stopping()) is not None:
+            raise closed
+        await broadcast(self._inboxes, signal, timeout)
+
+    async def send(self, message: Any, *, priority: Priority | None = None) -> bool:
+        return await self._post.send(message, priority)
+
+    def try_send(self, message: Any, *, priority: Priority | None = None) -> bool:
+        return self._post.try_send(message, priority)
+
+
+def check_signal(plan: Plan, signal: Any) -> None:
+    """Raise TypeError unless this is a signal of the orchestra."""
+    if not isinstance(signal, plan.signals):
+        raise TypeError(
+            f"{type(signal).__qualname__} is no signal of {plan.name}; its signals are {_names(plan.signals)}"
+        )
+
+
+def check_event(plan: Plan, event: Any) -> None:
+    """Raise TypeError unless the orchestra takes such events."""
+    if not plan.has_on_event:
+        raise TypeError(f"{plan.name} takes no events: it has no on_event method")
+    if not isinstance(event, plan.events):
+        raise TypeError(
+            f"{type(event).__qualname__} is no event of {plan.name}; its events are {_names(plan.events)}"
+        )
+
+
+def _names(kinds: Iterable[type]) -> str:
+    return ", ".join(kind.__qualname__ for kind in kinds)

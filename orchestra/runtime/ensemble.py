@@ -1,0 +1,233 @@
+"""The parts of one running orchestra as a whole: when inboxes end, how it stops, and what went wrong."""
+
+import asyncio
+import logging
+from collections.abc import Collection
+from typing import Any
+
+from orchestra.errors import Closed, StopTimeout
+from orchestra.plan import LanePlan, Plan
+from orchestra.runtime.endings import Group, ending, groups_of
+from orchestra.runtime.inbox import Inbox
+from orchestra.runtime.letters import DeadLetter, Letters
+from orchestra.runtime.lifecycle import Phase
+from orchestra.runtime.part import Part
+from orchestra.runtime.scheduler import Scheduler
+
+logger = logging.getLogger("orchestra")
+
+GRACE = 0.5
+"""Seconds that cancelled subsystems have before they are named in a `StopTimeout`."""
+
+PATIENCE = 10.0
+"""Seconds that running handlers have to end after a failure, or after `ctx.stop()`."""
+
+EVENTS = "on_event"
+"""The part that handles events; it comes before all others and may send to each."""
+
+
+class Ensemble:
+    """The parts, their phase, and the first failure.
+
+    `ended` is done when every part has finished, or was given up after a stop that took too long.
+    """
+
+    def __init__(self, plan: Plan, letters: Letters) -> None:
+        self.plan = plan
+        self.letters = letters
+        self.loop = asyncio.get_running_loop()
+        self.scheduler = Scheduler(self.loop)
+        self.phase = Phase.OPEN
+        self.inboxes: dict[str, Inbox] = {}
+        self.parts: dict[str, Part] = {}
+        self.dropped = {name: 0 for name, subsystem in plan.subsystems.items() if subsystem.wip}
+        self.outgoing: Inbox | None = None
+        self.outgoing_senders: Collection[str] = ()
+        self.error: Exception | None = None
+        self.ended: asyncio.Future[None] = self.loop.create_future()
+        self._senders: dict[str, tuple[str, ...]] = {}
+        self._groups: tuple[Group, ...] = ()
+        self._finished: set[str] = set()
+        self._timeout = PATIENCE
+        self._deadline: asyncio.TimerHandle | None = None
+        self._cancelling = False
+
+    # making
+
+    def make_inbox(self, name: str, lanes: tuple[LanePlan, ...], signal_capacity: float) -> Inbox:
+        """An inbox whose dead letters come here."""
+        opens = any(name in route.boxed for route in self.plan.routes.values())
+        return Inbox(name, lanes, signal_capacity, self.loop, self.scheduler, self._bury, opens=opens)
+
+    def add(self, part: Part, senders: tuple[str, ...]) -> None:
+        """Take a part in; `senders` are the parts that may send to it."""
+        self.parts[part.name] = part
+        self._senders[part.name] = senders
+
+    def launch(self) -> None:
+        """Let every part run from the next turn of the loop."""
+        self._groups = groups_of(self._senders)
+        for part in self.parts.values():
+            part.launch(self.loop)
+        if not self.parts:
+            self._end()
+
+    # its end
+
+    def close_outside(self) -> None:
+        """Nothing more comes from outside: inboxes end one after the other, as the rest finishes or rests."""
+        if self.phase is Phase.OPEN:
+            self.phase = Phase.DRAINING
+            self.scheduler.on_rest = self._settle
+            self.scheduler.poke()
+
+    def begin_stop(self, timeout: float = PATIENCE, failure: BaseException | None = None) -> None:
+        """Tell every part to stop, at once; those that still run after `timeout` seconds are cancelled.
+
+        A second call can only make the time shorter.
+        """
+        if self.phase is Phase.ENDED:
+            return
+        if self.phase is not Phase.STOPPING:
+            self.phase = Phase.STOPPING
+            self.scheduler.on_rest = None
+            for part in self.parts.values():
+                part.inbox.stop(failure)
+            if self.outgoing is not None:
+                self.outgoing.keep(failure)
+        self._set_deadline(timeout)
+
+    def stop_soon(self) -> None:
+        """Stop at the next turn of the loop."""
+        self.loop.call_soon(self.begin_stop)
+
+    def cancel(self) -> None:
+        """Cancel every part that still runs; a second time changes nothing."""
+        if self.phase is not Phase.STOPPING or self._cancelling:
+            return
+        self._cancelling = True
+        if self._deadline is not None:
+            self._deadline.cancel()
+        for part in self._running():
+            part.task.cancel()
+        self._deadline = self.loop.call_later(GRACE, self._give_up)
+
+    def part_ended(self, part: Part, error: BaseException | None) -> None:
+        """A part has finished: by itself, with an error, or cancelled."""
+        if self.phase is Phase.ENDED:
+            return
+        if error is not None:
+            self._take_error(part, error)
+        part.inbox.close("finished" if self.phase is not Phase.STOPPING else "stopped")
+        self._finished.add(part.name)
+        if self.outgoing is not None and self._finished.issuperset(self.outgoing_senders):
+            self.outgoing.end()
+        if len(self._finished) == len(self.parts):
+            self._end()
+        else:
+            self.scheduler.poke()
+
+    def closed_when_stopping(self) -> Closed | None:
+        """The error for what a stopping orchestra does not do any more."""
+        if self.phase in (Phase.OPEN, Phase.DRAINING):
+            return None
+        return self.closed(None)
+
+    def closed(self, message: Any) -> Closed:
+        """The error for what the outside may not do any more."""
+        closed = Closed(
+            f"{self.plan.name} takes nothing more from outside: it is {self.phase.value}", message
+        )
+        closed.__cause__ = self.error
+        return closed
+
+    # inside
+
+    def _settle(self) -> None:
+        if self.phase is not Phase.DRAINING:
+            return
+        if EVENTS not in self.parts or EVENTS in self._finished:
+            for inbox in self.inboxes.values():
+                if not inbox.silent:
+                    inbox.fall_silent()
+        for name in ending(self._groups, self._finished, self._rests, self._awaited):
+            if not self.parts[name].inbox.over:
+                self.parts[name].inbox.end()
+
+    def _rests(self, name: str) -> bool:
+        return self.parts[name].inbox.resting
+
+    def _awaited(self, name: str) -> bool:
+        return any(lane.senders_waiting for lane in self.parts[name].inbox.lanes)
+
+    def _running(self) -> list[Part]:
+        return [part for part in self.parts.values() if part.name not in self._finished]
+
+    def _set_deadline(self, timeout: float) -> None:
+        when = self.loop.time() + timeout
+        if self._cancelling or (self._deadline is not None and self._deadline.when() <= when):
+            return
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._timeout = timeout
+        self._deadline = self.loop.call_at(when, self.cancel)
+
+    def _give_up(self) -> None:
+        left = self._running()
+        late = StopTimeout([part.name for part in left], [part.where() for part in left], self._timeout)
+        if self.error is None:
+            self.error = late
+        else:
+            self.error.add_note(str(late))
+        for part in left:
+            part.inbox.close("stopped")
+        self._end()
+
+    def _end(self) -> None:
+        self.phase = Phase.ENDED
+        self.scheduler.on_rest = None
+        if self._deadline is not None:
+            self._deadline.cancel()
+        if self.outgoing is not None:
+            self.outgoing.end()
+        self.letters.close()
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+    def _take_error(self, part: Part, error: BaseException) -> None:
+        stopping = self.phase is Phase.STOPPING
+        cancelled = isinstance(error, asyncio.CancelledError) and self._cancelling
+        if part.inbox.current is not None:
+            letter = DeadLetter(
+                part.inbox.current,
+                part.name,
+                "cancelled" if cancelled else "failed",
+                None if cancelled else error,
+            )
+            part.inbox.current = None
+            self.letters.bury(letter)
+        if cancelled or (stopping and isinstance(error, Closed)):
+            return
+        self._fail(part, error)
+
+    def _fail(self, part: Part, error: BaseException) -> None:
+        if self.error is not None:
+            logger.error("%r failed too: %r", part.name, error)
+            self.error.add_note(f"{part.name!r} failed too: {error!r}")
+            return
+        self.error = self._declared(part, error)
+        self.begin_stop(PATIENCE, self.error)
+
+    def _declared(self, part: Part, error: BaseException) -> Exception:
+        """The failure as an instance of the error type that the orchestra declares."""
+        where = "on_event" if part.name == EVENTS else f"subsystem {part.name!r}"
+        if isinstance(error, self.plan.error):
+            error.add_note(f"raised in {where} of {self.plan.name}")
+            return error
+        text = f"{where} of {self.plan.name} failed: {type(error).__name__}: {error}"
+        declared = self.plan.error(text)
+        declared.__cause__ = error
+        return declared
+
+    def _bury(self, entry: Any, subsystem: str, reason: str) -> None:
+        self.letters.bury(DeadLetter(entry, subsystem, reason))

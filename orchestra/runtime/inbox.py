@@ -1,0 +1,343 @@
+"""What one subsystem receives from: its signals, then its lanes, and whoever waits for them.
+
+Generated code looks at `signals` and the lanes' queues directly; it comes here when there is nothing
+to take (`rest`), when a sender finds the receiver waiting (`wake`), and when the inbox ends.
+"""
+
+import asyncio
+import enum
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from orchestra.box import Box
+from orchestra.errors import Closed, UndeclaredPriority
+from orchestra.plan import LanePlan
+from orchestra.priority import Priority
+from orchestra.runtime.lane import Lane
+from orchestra.runtime.scheduler import Scheduler, Step
+from orchestra.runtime.strand import Strand, park
+
+
+class Order(enum.Enum):
+    """What an Actor asked for during a handler, to be done when the handler has returned."""
+
+    STOP = enum.auto()
+    FINISH = enum.auto()
+
+
+class Inbox:
+    """The receiving side of one subsystem. It belongs to one event loop.
+
+    `idle` says that somebody waits for a message: who puts one then calls `wake`. `over` says that no
+    receiver may take anything more once what it can see is gone: it has ended, or was stopped. `opens` says
+    whether its receiver opens boxes.
+    """
+
+    __slots__ = (
+        "_bury",
+        "_listeners",
+        "_listening",
+        "_loop",
+        "_others",
+        "_receivers",
+        "_room_for_signals",
+        "_scheduler",
+        "by_priority",
+        "current",
+        "failure",
+        "idle",
+        "lanes",
+        "level",
+        "name",
+        "obey",
+        "opens",
+        "over",
+        "parked",
+        "shut",
+        "signal_capacity",
+        "signals",
+        "silent",
+        "strand",
+        "taken",
+        "work",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        lanes: tuple[LanePlan, ...],
+        signal_capacity: float,
+        loop: asyncio.AbstractEventLoop,
+        scheduler: Scheduler,
+        bury: Callable[[Any, str, str], None],
+        *,
+        opens: bool,
+    ) -> None:
+        self.name = name
+        self._loop = loop
+        self._scheduler = scheduler
+        self._bury = bury
+        self.lanes = tuple(
+            Lane(name, lane, loop, self._arrived, self._bury_entry, self.closed, scheduler.poke)
+            for lane in lanes
+        )
+        self.by_priority: dict[Priority, Lane] = {lane.priority: lane for lane in self.lanes}
+        self.opens = opens
+        self.level: Callable[[Any], Priority] | None = None
+        self.signals: deque[Any] = deque()
+        self.signal_capacity = signal_capacity
+        self.current: Any = None
+        self.failure: BaseException | None = None
+        self.idle = False
+        self.parked = False
+        self.over = False
+        self.silent = False
+        self.shut = False
+        self.work: Step | None = None
+        self.strand: Strand | None = None
+        self.obey: Callable[[Order], None] | None = None
+        self.taken: Callable[[], tuple[int, ...]] = lambda: (0,) * len(self.lanes)
+        self._others: deque[asyncio.Future[None]] = deque()
+        self._receivers: set[asyncio.Task[Any]] = set()
+        self._listening = False
+        self._listeners: deque[asyncio.Future[None]] = deque()
+        self._room_for_signals: list[asyncio.Future[None]] = []
+
+    park = staticmethod(park)
+
+    # senders
+
+    def no_lane(self, priority: Any, message: Any) -> Any:
+        """Raise the error for a level that this inbox has no lane for."""
+        has = ", ".join(lane.priority.name for lane in self.lanes)
+        asked = getattr(priority, "name", None) or repr(priority)
+        raise UndeclaredPriority(f"{self.name!r} has no {asked} lane; it has {has}", message, self.name)
+
+    def wake(self) -> None:
+        """Let one of those who wait for a message go on."""
+        if self._others and not self.parked:
+            _release_one(self._others)
+            self.idle = bool(self._others)
+            return
+        self.parked = False
+        self.idle = bool(self._others)
+        self._scheduler.ready.append(self.work)  # type: ignore[arg-type]  # set before anything parks
+        if not self._scheduler.awake:
+            self._scheduler.rise()
+
+    def signal(self, signal: Any) -> None:
+        """Put a signal, whatever the capacity: the conductor waits afterwards, not before."""
+        self.signals.append(signal)
+        self._notify_listener()
+
+    def order(self, order: Order) -> None:
+        """Put what an Actor asked for in front of all signals."""
+        self.signals.appendleft(order)
+        self._notify_listener()
+
+    def closed(self, message: Any) -> Closed:
+        """The error for a message that this inbox does not take any more."""
+        error = Closed(f"{self.name!r} takes no more messages", message, self.name)
+        error.__cause__ = self.failure
+        return error
+
+    # receivers
+
+    def take_signal(self) -> Any:
+        """The next signal, or None after an order of the Actor itself was obeyed."""
+        signal = self.signals.popleft()
+        if signal.__class__ is Order:
+            assert self.obey is not None
+            self.obey(signal)
+            return None
+        if self._room_for_signals and len(self.signals) <= self.signal_capacity:
+            self._free_conductors()
+        return signal
+
+    async def rest(self) -> None:
+        """Wait until there may be something to take; raise `Closed` when nothing can come any more.
+
+        Cancelling it loses nothing: what came meanwhile stays queued, and another waiting receiver
+        is woken for it.
+        """
+        self.current = None
+        if self.over:
+            raise self._ended()
+        task = asyncio.current_task()
+        if self.strand is not None and task is self.strand.task:
+            self.parked = self.idle = True
+            try:
+                await park()
+            except BaseException:
+                self.parked = False
+                self._pass_on()
+                raise
+            self.parked = False
+            self.idle = bool(self._others)
+        else:
+            self.idle = True
+            await self._wait_in(self._others, task)
+
+    async def rest_for_signal(self) -> None:
+        """Wait until there may be a signal; raise `Closed` when no signal can come any more."""
+        self.current = None
+        if self.silent:
+            raise self._ended()
+        task = asyncio.current_task()
+        if self.strand is not None and task is self.strand.task:
+            self._listening = True
+            try:
+                await park()
+            except BaseException:
+                self._listening = False
+                self._pass_on()
+                raise
+            self._listening = False
+        else:
+            await self._wait_in(self._listeners, task)
+
+    async def breathe(self) -> int:
+        """Let all others run once before taking more; return how many to take until the next time."""
+        if self.strand is not None and asyncio.current_task() is self.strand.task:
+            assert self.work is not None
+            self._scheduler.add(self.work)
+            await park()
+        else:
+            await asyncio.sleep(0)
+        return self._scheduler.budget
+
+    def nothing(self) -> None:
+        """What `try_recv` gives when there is nothing: None, or `Closed` when nothing can come."""
+        self.current = None
+        if self.over:
+            raise self._ended()
+
+    # its end
+
+    def end(self) -> None:
+        """No more can come: receivers take what is queued, then see the end."""
+        self.over = True
+        self._wake_all()
+
+    def fall_silent(self) -> None:
+        """No more signals can come."""
+        self.silent = True
+        self._wake_all()
+
+    def stop(self, failure: BaseException | None) -> None:
+        """Nobody takes another message: bury what is queued. Signals that came before are still seen."""
+        self.failure = failure
+        for lane in self.lanes:
+            lane.stop()
+        self.over = self.silent = True
+        self._wake_all()
+
+    def keep(self, failure: BaseException | None) -> None:
+        """As `stop`, but what is queued stays for the outside to read."""
+        self.failure = failure
+        for lane in self.lanes:
+            lane.keep()
+
+    def close(self, reason: str) -> None:
+        """The subsystem has finished: take no more, and bury what is left."""
+        self.over = self.silent = self.shut = True
+        for lane in self.lanes:
+            lane.close(reason)
+        self.signals.clear()
+        self._free_conductors()
+        self._wake_all()
+
+    # questions
+
+    @property
+    def queued(self) -> bool:
+        """Whether anything waits to be taken or to be put."""
+        return bool(self.signals) or any(lane.queue or lane.senders_waiting for lane in self.lanes)
+
+    @property
+    def resting(self) -> bool:
+        """Whether every receiver waits and there is nothing to take."""
+        waiting = len(self._others) + len(self._listeners)
+        if self.queued or len(self._receivers) > waiting:
+            return False
+        return self.idle or self._listening or bool(self._listeners)
+
+    def over_capacity(self) -> asyncio.Future[None] | None:
+        """A future for when the signals are within their capacity, or None when they are."""
+        if len(self.signals) <= self.signal_capacity:
+            return None
+        future = self._loop.create_future()
+        self._room_for_signals.append(future)
+        return future
+
+    # inside
+
+    def _arrived(self) -> None:
+        if self.idle:
+            self.wake()
+
+    def _bury_entry(self, entry: Any, reason: str) -> None:
+        message = entry.codec.open(entry) if isinstance(entry, Box) else entry
+        self._bury(message, self.name, reason)
+
+    def _ended(self) -> Closed:
+        error = Closed(f"no more can come to {self.name!r}", None, self.name)
+        error.__cause__ = self.failure
+        return error
+
+    async def _wait_in(self, line: deque[asyncio.Future[None]], task: "asyncio.Task[Any] | None") -> None:
+        if task is not None and task not in self._receivers:
+            self._receivers.add(task)
+            task.add_done_callback(self._receivers.discard)
+        future: asyncio.Future[None] = self._loop.create_future()
+        line.append(future)
+        self._scheduler.poke()
+        try:
+            await future
+        except BaseException:
+            if future in line:
+                line.remove(future)
+            self._pass_on()
+            raise
+
+    def _pass_on(self) -> None:
+        """A receiver left without taking: what it may have been woken for goes to another one."""
+        self.idle = self.parked or bool(self._others)
+        if self.signals:
+            self._notify_listener()
+        elif self.idle and any(lane.queue for lane in self.lanes):
+            self.wake()
+
+    def _notify_listener(self) -> None:
+        if self._listening:
+            self._listening = False
+            assert self.work is not None
+            self._scheduler.add(self.work)
+        elif self._listeners:
+            _release_one(self._listeners)
+        elif self.idle:
+            self.wake()
+
+    def _wake_all(self) -> None:
+        if self._listening:
+            self._notify_listener()
+        while self._listeners:
+            _release_one(self._listeners)
+        while self.idle:
+            self.wake()
+
+    def _free_conductors(self) -> None:
+        waiting, self._room_for_signals = self._room_for_signals, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+
+def _release_one(line: deque[asyncio.Future[None]]) -> None:
+    """Wake the first of a line that is still waiting."""
+    while line:
+        future = line.popleft()
+        if not future.done():
+            future.set_result(None)
+            return

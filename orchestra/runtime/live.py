@@ -1,0 +1,83 @@
+"""The contexts that subsystems and `on_event` are given while the orchestra runs."""
+
+from collections.abc import Callable
+from typing import Any
+
+from orchestra.context import Context
+from orchestra.runtime.inbox import Inbox
+
+
+class LiveContext(Context[Any, Any, Any]):
+    """A context whose verbs are the generated functions of one subsystem."""
+
+    __slots__ = (
+        "__anext__",
+        "_finish",
+        "_inbox",
+        "_stop",
+        "recv",
+        "recv_signal",
+        "send",
+        "try_recv",
+        "try_send",
+    )
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        verbs: dict[str, Callable[..., Any]],
+        stop: Callable[[], None],
+        finish: Callable[[], None],
+    ) -> None:
+        self._inbox = inbox
+        self._stop = stop
+        self._finish = finish
+        for name, verb in verbs.items():
+            setattr(self, name, verb)
+
+    @property
+    def name(self) -> str:
+        return self._inbox.name
+
+    @property
+    def closed(self) -> bool:
+        return self._inbox.over
+
+    def stop(self) -> None:
+        self._stop()
+
+    def finish(self) -> None:
+        self._finish()
+
+    def __repr__(self) -> str:
+        return f"<context of {self.name!r}>"
+
+
+def no_receiving(name: str) -> dict[str, Callable[..., Any]]:
+    """The receiving verbs of an Actor, which say that it does not receive by itself."""
+
+    def refuse() -> Any:
+        raise TypeError(f"{name!r} is an Actor: its messages and signals come to its methods")
+
+    return dict.fromkeys(("recv", "try_recv", "recv_signal", "__anext__"), refuse)
+
+
+class Outgoing:
+    """What leaves the orchestra: messages of the `outgoing` type, in the order in which they were sent.
+
+    It ends when all that may send such messages have finished; what is queued then can still be read.
+    """
+
+    __slots__ = ("__anext__", "recv", "try_recv")
+
+    def __init__(
+        self, recv: Callable[[], Any], try_recv: Callable[[], Any], following: Callable[[], Any]
+    ) -> None:
+        self.recv = recv
+        """Wait for the next message; raises `Closed` at the end. A cancelled `recv` loses nothing."""
+        self.try_recv = try_recv
+        """The next message, or None when there is none now; raises `Closed` at the end."""
+        setattr(self, "__anext__", following)  # noqa: B010 - a special method that is kept in a slot
+
+    def __aiter__(self) -> "Outgoing":
+        return self

@@ -1,0 +1,171 @@
+"""One subsystem while it runs: from `started` to its end, and what is done with what goes wrong."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
+from orchestra.plan import SubsystemPlan
+from orchestra.runtime.inbox import Inbox
+from orchestra.runtime.scheduler import Scheduler, Step
+from orchestra.runtime.strand import Strand, park
+
+End = Callable[["Part", BaseException | None], None]
+
+
+class Part:
+    """A subsystem, its inbox and its strand.
+
+    The strand runs `started`, serves until the inbox is over, runs `stopped`, and tells `ended`. The
+    plain functions of a synchronous Actor run from the ready-queue meanwhile, in the same context.
+    """
+
+    __slots__ = (
+        "_ended",
+        "_error",
+        "_scheduler",
+        "_serving",
+        "actor",
+        "ctx",
+        "done",
+        "inbox",
+        "name",
+        "plan",
+        "serve",
+        "work",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        plan: SubsystemPlan | None,
+        actor: Any,
+        inbox: Inbox,
+        scheduler: Scheduler,
+        ended: End,
+    ) -> None:
+        self.name = name
+        self.plan = plan
+        self.actor = actor
+        self.inbox = inbox
+        self.ctx: Any = None
+        self.serve: Callable[[], Coroutine[Any, Any, None]] | None = None
+        self.work: Step | None = None
+        self.done = False
+        self._scheduler = scheduler
+        self._ended = ended
+        self._error: BaseException | None = None
+        self._serving = False
+
+    def launch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Make the strand and let it run at the next turn."""
+        strand = Strand(self._live(), loop, f"orchestra:{self.name}", self._scheduler.poke)
+        self.inbox.strand = strand
+        self.inbox.work = strand.step
+        self._scheduler.add(strand.step)
+
+    @property
+    def task(self) -> "asyncio.Task[None]":
+        """The Task in which everything asynchronous of this subsystem runs."""
+        assert self.inbox.strand is not None
+        return self.inbox.strand.task
+
+    def where(self) -> str:
+        """Where the subsystem stands in its source."""
+        assert self.inbox.strand is not None
+        return self.inbox.strand.where()
+
+    # called by generated code
+
+    def served(self) -> int:
+        """There is nothing more to take, for good: the strand goes on to the end."""
+        self._go_on()
+        return 0
+
+    def again(self) -> None:
+        """The budget is spent and there may be more: go on at the next turn."""
+        assert self.inbox.work is not None
+        self._scheduler.ready.append(self.inbox.work)
+
+    def broke(self, error: BaseException, message: Any) -> int:
+        """A plain handler raised: the strand ends with it."""
+        self.inbox.current = message
+        self._error = error
+        self._go_on()
+        return 0
+
+    def handle_other(self, message: Any) -> Any:
+        """Handle an instance of a subclass of the types that have handlers."""
+        return self._handler(message)(self.ctx, message)
+
+    async def handle_other_async(self, message: Any) -> None:
+        """Handle an instance of a subclass where some handlers are asynchronous."""
+        result = self._handler(message)(self.ctx, message)
+        if inspect.isawaitable(result):
+            await result
+
+    # its life
+
+    async def _live(self) -> None:
+        error: BaseException | None = None
+        try:
+            await self._serve_between_hooks()
+        except BaseException as raised:
+            error = raised
+        self.done = True
+        self._ended(self, error)
+        if isinstance(error, (KeyboardInterrupt, SystemExit)):
+            raise error
+
+    async def _serve_between_hooks(self) -> None:
+        await self._call_hook("started")
+        try:
+            await self._serve()
+        except BaseException as error:
+            try:
+                await self._call_hook("stopped")
+            except BaseException as another:
+                error.add_note(f"and stopped() of {self.name!r} then raised {another!r}")
+            raise
+        await self._call_hook("stopped")
+
+    async def _serve(self) -> None:
+        if self.work is None:
+            assert self.serve is not None
+            await self.serve()
+            return
+        inbox = self.inbox
+        assert inbox.strand is not None
+        run: Any = inbox.strand.context.run
+        inbox.work = partial(run, self.work)
+        self._serving = True
+        self._scheduler.add(inbox.work)
+        while self._serving:
+            await park()
+        if self._error is not None:
+            raise self._error
+
+    async def _call_hook(self, name: str) -> None:
+        if self.plan is not None and name in self.plan.hooks:
+            result = getattr(self.actor, name)(self.ctx)
+            if inspect.isawaitable(result):
+                await result
+
+    def _go_on(self) -> None:
+        """Plain functions have served: the strand takes over again."""
+        assert self.inbox.strand is not None
+        self._serving = False
+        self.inbox.work = self.inbox.strand.step
+        self._scheduler.add(self.inbox.work)
+
+    def _handler(self, message: Any) -> Callable[..., Any]:
+        assert self.plan is not None
+        methods = {getattr(h.message, "__origin__", h.message): h.method for h in self.plan.handlers}
+        for base in type(message).__mro__:
+            if base in methods:
+                handler: Callable[..., Any] = getattr(self.actor, methods[base])
+                return handler
+        raise AssertionError(
+            f"{self.name!r} was given a {type(message).__qualname__}, and it has no route here"
+        )

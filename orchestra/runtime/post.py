@@ -1,0 +1,149 @@
+"""The general way of a send: for what the generated outbox did not decide beforehand.
+
+That is: subclasses of a declared message, boxes made ahead, types with several receivers, messages to
+a subsystem that is only planned (`wip`), an explicit level for a receiver with one lane, and every mistake.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from orchestra.box import Box, Codec, codec_of
+from orchestra.errors import Closed, Full, UndeclaredMessage
+from orchestra.plan import Plan, Route
+from orchestra.priority import Priority
+from orchestra.runtime.inbox import Inbox
+from orchestra.runtime.lane import Lane, Ticket
+
+
+@attrs.frozen
+class _Way:
+    """Where messages of one exact class go, and how they are packed for those who get a box."""
+
+    inboxes: tuple[Inbox, ...]
+    boxed: frozenset[str]
+    codec: Codec | None
+    wip: tuple[str, ...]
+
+
+class Post:
+    """What one sender may send, found once for each class of message and kept.
+
+    `sends` are the declared classes, or None for a sender that may send every message of the orchestra.
+    """
+
+    def __init__(
+        self,
+        sender: str,
+        sends: tuple[type, ...] | None,
+        plan: Plan,
+        inboxes: Mapping[str, Inbox],
+        dropped: dict[str, int],
+    ) -> None:
+        self._sender = sender
+        self._sends = sends
+        self._plan = plan
+        self._inboxes = inboxes
+        self._dropped = dropped
+        self._ways: dict[type, _Way] = {}
+
+    async def send(self, message: Any, priority: Priority | None) -> bool:
+        """Send a message, waiting where a lane has no room; see `Context.send`."""
+        places, dropped = self._places(message, priority)
+        if len(places) == 1:
+            lane, entry = places[0]
+            return await lane.put(entry, message) and not dropped
+        await _spread(places, message)
+        return not dropped
+
+    def try_send(self, message: Any, priority: Priority | None) -> bool:
+        """Send a message without waiting; see `Context.try_send`."""
+        places, dropped = self._places(message, priority)
+        for lane, entry in [(lane, entry) for lane, entry in places if not lane.offer(entry)]:
+            lane.put_now(entry, message)
+        return not dropped
+
+    def _places(self, message: Any, priority: Priority | None) -> tuple[list[tuple[Lane, Any]], bool]:
+        """The lanes and what to put into each, with all that can be wrong found before anything is put."""
+        box = message if isinstance(message, Box) else None
+        kind = message.__class__ if box is None else box.kind
+        way = self._ways.get(kind) or self._find(kind, message)
+        if box is None and way.codec is not None:
+            box = way.codec.seal(message)
+        places = []
+        for inbox in way.inboxes:
+            level = priority
+            if level is None:
+                level = Priority.NORMAL if inbox.level is None else inbox.level(_plain(message))
+            lane = inbox.by_priority.get(level) or inbox.no_lane(level, message)
+            places.append((lane, _entry(inbox, message, box if inbox.name in way.boxed else None)))
+        if len(places) > 1:
+            places = [(lane, entry) for lane, entry in places if not lane.shut] or places[:1]
+        for name in way.wip:
+            self._dropped[name] += 1
+        return places, bool(way.wip)
+
+    def _find(self, kind: type, message: Any) -> _Way:
+        route = self._plan.route_of(kind)
+        if route is None:
+            raise self._undeclared(kind, message, "nobody receives it")
+        if self._sends is not None and not any(base in self._sends for base in kind.__mro__):
+            raise self._undeclared(kind, message, f"{self._sender!r} does not declare that it sends it")
+        way = self._ways[kind] = self._way(kind, route)
+        return way
+
+    def _way(self, kind: type, route: Route) -> _Way:
+        names = ("outgoing",) if route.outgoing else route.receivers
+        wip = tuple(name for name in names if name in self._dropped)
+        inboxes = tuple(self._inboxes[name] for name in names if name not in wip)
+        declared = route.message if kind is route.kind else None
+        boxed = self._plan.boxed_of(kind)
+        codec = codec_of(kind, declared) if boxed else None
+        if codec is None or codec.whole:
+            return _Way(inboxes, frozenset(), None, wip)
+        return _Way(inboxes, boxed, codec, wip)
+
+    def _undeclared(self, kind: type, message: Any, why: str) -> UndeclaredMessage:
+        text = f"{kind.__qualname__} cannot be sent: {why}"
+        if self._sends is not None:
+            declared = ", ".join(sent.__qualname__ for sent in self._sends) or "nothing"
+            text += f"; it declares {declared}"
+        return UndeclaredMessage(text, message, self._sender)
+
+
+def _plain(message: Any) -> Any:
+    return message.codec.open(message) if isinstance(message, Box) else message
+
+
+def _entry(inbox: Inbox, message: Any, box: Box[Any] | None) -> Any:
+    """What is put into a lane: the box where the receiver opens boxes, else the message in it."""
+    if box is None:
+        return _plain(message)
+    return box if inbox.opens else _plain(box)
+
+
+async def _spread(places: list[tuple[Lane, Any]], message: Any) -> None:
+    """Offer to every lane at once, and wait side by side for those that had no room.
+
+    Cancelling withdraws the message where it still waits. A lane that fails does so when the rest is done.
+    """
+    waits, full = [], None
+    for lane, entry in [(lane, entry) for lane, entry in places if not lane.offer(entry)]:
+        try:
+            waits.append(_redeem(lane, lane.claim(message), entry, message))
+        except Full as error:
+            full = error
+    if waits:
+        await asyncio.gather(*waits)
+    if full is not None:
+        raise full
+
+
+async def _redeem(lane: Lane, ticket: Ticket, entry: Any, message: Any) -> None:
+    try:
+        await lane.redeem(ticket, entry, message)
+    except Closed:
+        if not lane.shut:  # one that has ended meanwhile is passed over
+            raise

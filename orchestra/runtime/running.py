@@ -1,0 +1,160 @@
+"""The handle of a running orchestra, for those outside it."""
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from orchestra.priority import Priority
+from orchestra.runtime.assembly import Assembly
+from orchestra.runtime.conductor import broadcast, check_event, check_signal
+from orchestra.runtime.ensemble import PATIENCE
+from orchestra.runtime.lifecycle import Phase
+from orchestra.runtime.live import Outgoing
+from orchestra.runtime.meters import Meters, read_meters, read_planned
+
+
+class Running:
+    """A running orchestra, as `start` gives it. Its methods belong to the loop that it was started in."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
+        self._ensemble = assembly.ensemble
+        self._thread = threading.get_ident()
+        self._raised = False
+
+    async def send(self, message: Any, *, priority: Priority | None = None) -> bool:
+        """Send a message from outside to whoever receives its type, waiting where a lane has no room.
+
+        Returns True when every receiver's lane took it, False when it was dropped by a policy. Raises
+        `Full`, `Closed` (also once a drain or stop has begun), `UndeclaredMessage`, `UndeclaredPriority` or
+        `BoxError`, each with the message; then, or when it is cancelled, the message is nowhere.
+        """
+        self._check_open(message)
+        return await self._assembly.send(message, priority)  # type: ignore[no-any-return]  # generated
+
+    def try_send(self, message: Any, *, priority: Priority | None = None) -> bool:
+        """Send a message without waiting: as `send`, but `Full` is raised where `send` would wait."""
+        self._check_open(message)
+        return self._assembly.try_send(message, priority)  # type: ignore[no-any-return]  # generated
+
+    async def broadcast(self, signal: Any, timeout: float = 10.0) -> None:
+        """Put a signal into the queue of every subsystem before any of them runs again.
+
+        Then waits, `timeout` seconds at most, until each queue is back within its capacity. Raises
+        `SubsystemStalled` with the names of those that are not, though they too have the signal queued;
+        `Closed` once a drain or stop has begun; TypeError for what is no signal of this orchestra.
+        Cancelling ends only the wait.
+        """
+        check_signal(self._ensemble.plan, signal)
+        self._check_open(signal)
+        await broadcast(self._ensemble.inboxes.values(), signal, timeout)
+
+    async def event(self, event: Any) -> None:
+        """Queue an event for `on_event`, waiting while `event_capacity` events are queued.
+
+        Events are handled one at a time, in order; this returns when the event is queued. Raises `Closed`
+        once a drain or stop has begun; TypeError for what is no event of this orchestra, or when its class
+        has no `on_event`.
+        """
+        check_event(self._ensemble.plan, event)
+        self._check_open(event)
+        (lane,) = self._ensemble.parts["on_event"].inbox.lanes
+        await lane.put(event, event)
+
+    @property
+    def outgoing(self) -> Outgoing:
+        """The messages of the `outgoing` type: `async for`, `await recv()` or `try_recv()`."""
+        if self._assembly.outgoing is None:
+            raise TypeError(f"{self._ensemble.plan.name} declares no outgoing type")
+        return self._assembly.outgoing
+
+    async def drain(self, timeout: float | None = None) -> None:
+        """Take nothing more from outside, let all that is under way be handled, then end.
+
+        Senders from outside that already wait are let in. After `timeout` seconds (None: no limit) what is
+        left is handled as by `stop`. Raises the orchestra's error, if it failed and the error was not
+        raised yet. Cancelling ends only the wait.
+        """
+        self._check_outside("drain")
+        self._ensemble.close_outside()
+        if timeout is not None:
+            await asyncio.wait([self._ensemble.ended], timeout=timeout)
+            self._ensemble.begin_stop()
+        await self._ended()
+
+    async def stop(self, timeout: float = PATIENCE) -> None:
+        """Tell every subsystem to stop, at once, and wait until all have.
+
+        A handler that runs may finish within `timeout` seconds; nobody takes another message, and what is
+        queued goes to the dead letters. Then all that still run are cancelled, and after a short grace
+        `StopTimeout` names those that are left. Raises the orchestra's error, if it failed and the error
+        was not raised yet. It may be called again, also while another call waits. Cancelling ends only the
+        wait.
+        """
+        self._check_outside("stop")
+        self._ensemble.begin_stop(timeout)
+        await self._ended()
+
+    async def wait(self) -> None:
+        """Wait until the orchestra has ended; raise its error. It does not make it end."""
+        self._check_outside("wait")
+        await self._ended()
+
+    def meters(self) -> Mapping[str, Meters]:
+        """A snapshot of what went through each subsystem's inbox, in messages."""
+        planned = self._ensemble.dropped
+        return MappingProxyType(
+            {
+                name: read_planned(planned[name])
+                if name in planned
+                else read_meters(self._ensemble.inboxes[name])
+                for name in self._ensemble.plan.subsystems
+            }
+        )
+
+    def __repr__(self) -> str:
+        return f"<running {self._ensemble.plan.name}: {self._ensemble.phase.value}>"
+
+    async def leave(self, error: BaseException | None) -> None:
+        """Stop at the end of `async with`; the orchestra's own error comes before that of the body."""
+        try:
+            await self._stop_for_good()
+        except asyncio.CancelledError:
+            raise
+        except Exception as failure:
+            if error is not None and not isinstance(error, Exception):
+                error.add_note(f"and {self._ensemble.plan.name} failed: {failure!r}")
+                return
+            raise
+
+    async def _stop_for_good(self) -> None:
+        self._ensemble.begin_stop()
+        try:
+            await self._ended()
+        except asyncio.CancelledError:
+            self._ensemble.cancel()
+            await asyncio.wait([self._ensemble.ended])
+            raise
+
+    async def _ended(self) -> None:
+        await asyncio.shield(self._ensemble.ended)
+        error = self._ensemble.error
+        if error is not None and not self._raised:
+            self._raised = True
+            raise error
+
+    def _check_open(self, given: Any) -> None:
+        if threading.get_ident() != self._thread:
+            raise RuntimeError(f"{self!r} belongs to the thread of its event loop, and this is another one")
+        if self._ensemble.phase is not Phase.OPEN:
+            raise self._ensemble.closed(given)
+
+    def _check_outside(self, verb: str) -> None:
+        task = asyncio.current_task()
+        for part in self._ensemble.parts.values():
+            if part.task is task and not part.done:
+                raise RuntimeError(
+                    f"{part.name!r} would wait for its own end in running.{verb}(): call ctx.stop() instead"
+                )

@@ -1,0 +1,74 @@
+"""The ready-queue: what has work is run in turn, within one callback of the event loop.
+
+A callback ends when nothing is ready or its slice of time is over, so timers and sockets of the
+loop are served however busy the subsystems are.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from time import monotonic
+
+Step = Callable[[int], int]
+
+SLICE = 0.002
+"""Seconds after which a callback gives the loop back."""
+
+BUDGET = 64
+"""Messages between two looks at the clock, while handlers are quick."""
+
+
+class Scheduler:
+    """Runs steps in the order in which they became ready.
+
+    A step takes a budget in messages and returns what it left of it; one that has more to do puts
+    itself into `ready` again. After a callback that overran its slice the clock is looked at after
+    each message, until handlers are quick again.
+    """
+
+    __slots__ = ("_loop", "awake", "budget", "on_rest", "ready")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self.budget = BUDGET
+        self.ready: deque[Step] = deque()
+        self.awake = False
+        self.on_rest: Callable[[], None] | None = None
+
+    def add(self, step: Step) -> None:
+        """Run a step at its turn."""
+        self.ready.append(step)
+        if not self.awake:
+            self.rise()
+
+    def rise(self) -> None:
+        """Ask the loop for a callback; called once when the first step becomes ready."""
+        self.awake = True
+        self._loop.call_soon(self._turn)
+
+    def poke(self) -> None:
+        """Something came to rest outside a turn: look whether everything rests."""
+        if self.on_rest is not None and not self.awake:
+            self.awake = True
+            self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        ready = self.ready
+        following = ready.popleft
+        began = monotonic()
+        full = budget = self.budget
+        try:
+            while ready:
+                budget = following()(budget)
+                if budget <= 0:
+                    spent = monotonic() - began
+                    if spent >= SLICE:
+                        self.budget = 1 if spent >= 2 * SLICE else min(BUDGET, full * 2)
+                        break
+                    budget = full
+        finally:
+            self.awake = bool(ready)
+            if ready:
+                self._loop.call_soon(self._turn)
+        if self.on_rest is not None and not ready:
+            self.on_rest()

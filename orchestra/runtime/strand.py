@@ -1,0 +1,134 @@
+"""A coroutine that is stepped inline while it only waits for its inbox.
+
+Waking a Task costs several microseconds, because the event loop stands in between. A strand's
+coroutine is long-lived and mostly waits for one thing, its inbox; so it yields `PARKED` then, and
+the scheduler steps it on directly. When it really suspends it yields an asyncio future, and then
+the strand's own Task drives the same coroutine, from that future until it parks again. To the
+coroutine there is no difference: `asyncio.current_task()` is the strand's Task throughout.
+"""
+
+import asyncio
+import contextvars
+import types
+from collections.abc import Callable, Coroutine, Generator
+from functools import partial
+from typing import Any, Final
+
+PARKED: Final = object()
+
+
+@types.coroutine
+def park() -> Generator[Any, None, None]:
+    """Wait until the strand is stepped again; only the strand's own coroutine may await this."""
+    yield PARKED
+
+
+@types.coroutine
+def _relay(awaited: Any) -> Generator[Any, Any, Any]:
+    return (yield awaited)
+
+
+class Strand:
+    """One coroutine, its Task and its context variables.
+
+    `parked` is called when the Task has come to park. `step` is what the ready-queue of a scheduler holds.
+    The Task ends when the coroutine does, with the coroutine's result or error.
+    """
+
+    __slots__ = (
+        "_awaited",
+        "_coroutine",
+        "_handoff",
+        "_loop",
+        "_outcome",
+        "_parked",
+        "_resume",
+        "context",
+        "task",
+    )
+
+    def __init__(
+        self,
+        coroutine: Coroutine[Any, Any, None],
+        loop: asyncio.AbstractEventLoop,
+        name: str,
+        parked: Callable[[], None],
+    ) -> None:
+        context = self.context = contextvars.copy_context()
+        self._loop = loop
+        self._coroutine = coroutine
+        run: Any = context.run
+        self._resume = partial(run, coroutine.send)
+        self._parked = parked
+        self._awaited: Any = PARKED
+        self._outcome: BaseException | None = None
+        self._handoff = loop.create_future()
+        self.task: asyncio.Task[None] = loop.create_task(self._drive(), name=name, context=context)
+
+    def step(self, budget: int) -> int:
+        """Run the coroutine until it suspends; return what is left of the budget."""
+        if self._handoff.done():  # cancelled meanwhile: the Task goes on from here
+            return budget
+        task, loop = self.task, self._loop
+        asyncio._enter_task(loop, task)
+        try:
+            awaited = self._resume(None)
+        except BaseException as error:  # the Task ends with it
+            self._outcome = error
+            awaited = None
+        finally:
+            asyncio._leave_task(loop, task)
+        if awaited is not PARKED:
+            self._awaited = awaited
+            if not self._handoff.done():
+                self._handoff.set_result(None)
+        return budget - 1
+
+    def where(self) -> str:
+        """The place in the source where the coroutine is suspended: file, line, function."""
+        inner: Any = self._coroutine
+        frame = inner.cr_frame
+        while (inner := getattr(inner, "cr_await", None)) is not None:
+            frame = getattr(inner, "cr_frame", None) or frame
+        if frame is None:
+            return "its end"
+        return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_qualname}"
+
+    async def _drive(self) -> None:
+        while True:
+            error: BaseException | None = None
+            try:
+                await self._handoff
+            except asyncio.CancelledError as cancelled:
+                error = cancelled
+            awaited, self._awaited = self._awaited, PARKED
+            if isinstance(self._outcome, StopIteration):
+                return
+            if self._outcome is not None:
+                raise self._outcome
+            if error is not None and awaited is not PARKED and awaited is not None and awaited.cancel():
+                error = None  # it ends by the cancellation of what it awaits, as in a plain Task
+            if not await self._take_over(awaited, error):
+                return
+            self._handoff = self._loop.create_future()
+            self._parked()
+
+    async def _take_over(self, awaited: Any, error: BaseException | None) -> bool:
+        """Drive the coroutine as a plain Task would, until it parks (True) or ends (False)."""
+        coroutine = self._coroutine
+        while True:
+            if error is None and awaited is not PARKED:
+                try:
+                    await _relay(awaited)
+                except BaseException as raised:
+                    error = raised
+            try:
+                if error is None:
+                    awaited = coroutine.send(None)
+                else:
+                    thrown, error = error, None
+                    awaited = coroutine.throw(thrown)
+            except StopIteration:
+                return False
+            if awaited is PARKED:
+                return True

@@ -1,0 +1,108 @@
+"""The two ways to write a subsystem: `Subsystem` with a `run` of its own, `Actor` with handlers."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
+
+from orchestra.context import Context
+from orchestra.errors import DeclarationError
+from orchestra.priority import Priority
+
+__all__ = ["Actor", "Subsystem", "handles"]
+
+In = TypeVar("In", default=Any)
+SOut = TypeVar("SOut", default=Any)
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+HANDLES = "__orchestra_handles__"
+"""The attribute of a method that holds the types given to `handles`."""
+
+
+class Subsystem(Generic[In, SOut]):
+    """A long-lived part with full control: it receives by itself, in its own `run`.
+
+    `Subsystem[In, SOut]` names what it receives and what it sends, each a class, a union or
+    `Never`; then `consumes` and `sends` may be left out of `subsystem(...)`. A bare `Subsystem`
+    takes both from there.
+
+        class Adder(Subsystem[Numbers, Total]):
+            async def run(self, ctx: Context[Numbers, Total, Conclude]) -> None:
+                async for item in ctx:
+                    match item:
+                        case Numbers(items=items):
+                            await ctx.send(Total(sum(items)))
+                        case Conclude():
+                            break
+
+    A static method `priority(message)` that returns a `Priority` gives the lane for each message
+    that was sent to it without `priority=`.
+    """
+
+    def run(self, ctx: Any, /) -> Any:
+        """Live: receive, work and send until the loop over `ctx` ends or the work is done.
+
+        Write it as `async def run(self, ctx: Context[In, SOut, Signal]) -> None`. The subsystem
+        has finished when it returns; what is still queued then goes to the dead letters. An error
+        that leaves it stops the orchestra. At a stop the receiving methods of `ctx` end; when the
+        time to stop is over `run` is cancelled.
+        """
+        raise NotImplementedError(f"{type(self).__qualname__} has no run")
+
+
+class Actor(Generic[In, SOut]):
+    """A long-lived part that is called for each message; it never receives by itself.
+
+    Write `handle`, or a method marked `@handles(Type)` for each type, or both: a marked method
+    goes first, `handle` takes the rest. Every method may be `def` or `async def`, and of one
+    subsystem one handler or hook runs at a time.
+
+        class Counter(Actor[Line, Count]):
+            def handle(self, ctx: Context[Line, Count, Flush], message: Line) -> None:
+                ctx.try_send(Count(len(message.text.split())))
+
+    Only hooks that a class really has are called.
+    """
+
+    def handle(self, ctx: Context[In, SOut, Any], message: In, /) -> Any:
+        """Handle one message. An error that leaves it stops the orchestra."""
+        raise NotImplementedError(f"{type(self).__qualname__} has no handle")
+
+    def started(self, ctx: Context[In, SOut, Any], /) -> Any:
+        """Called once before the first message or signal."""
+
+    def stopped(self, ctx: Context[In, SOut, Any], /) -> Any:
+        """Called once after the last message or signal, if `started` succeeded; also after a failure."""
+
+    def on_signal(self, ctx: Context[In, SOut, Any], signal: Any, /) -> Any:
+        """Called for each signal, always before messages that still wait."""
+
+    @staticmethod
+    def priority(message: Any, /) -> Priority:
+        """Say which lane takes `message` when the sender does not; a plain, fast static method.
+
+        It is called in the sender, before the message is put anywhere.
+        """
+        return Priority.NORMAL
+
+
+def handles(*types: Any) -> Callable[[Method], Method]:
+    """Mark a method of an `Actor` as the handler of `types`, classes or unions.
+
+        @handles(Pong)
+        async def on_pong(self, ctx: Context[Pong | Tick, Ping, Halt], message: Pong) -> None: ...
+
+    A message goes to the handler of its exact class, else of the nearest of its bases, in method
+    resolution order, else to `handle`. The method may be `def` or `async def`. A subclass that
+    overrides the method keeps its types, unless it is marked anew. Marks may be stacked.
+    """
+    if not types or (len(types) == 1 and inspect.isfunction(types[0])):
+        where = f" ({types[0].__qualname__})" if types else ""
+        raise DeclarationError(f"@handles{where} needs the message types it is for: write @handles(Type)")
+
+    def mark(method: Method) -> Method:
+        setattr(method, HANDLES, (*getattr(method, HANDLES, ()), *types))
+        return method
+
+    return mark

@@ -1,0 +1,112 @@
+"""Rounds, ratios, bars and what is written of them."""
+
+import json
+import os
+from collections.abc import Callable
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+
+from benchmarks import report
+from benchmarks.bars import BARS, U8_PLAIN
+from benchmarks.floor import floor_ns
+from benchmarks.harness import Case, Group, Report, Result, measure, pinned
+
+
+def _group(*cases: Case, relative: bool = True) -> Group:
+    return Group(name="some", title="some work", unit="ns", cases=cases, relative=relative)
+
+
+def _values(*values: float) -> Callable[[], float]:
+    return cycle(values).__next__
+
+
+def test_the_cases_take_turns() -> None:
+    turns: list[str] = []
+
+    def turn(name: str) -> Callable[[], float]:
+        return lambda: turns.append(name) or 1.0
+
+    measure(_group(Case("a", turn("a")), Case("b", turn("b"))), 2, floor=lambda: 1.0)
+    assert turns == ["a", "b"] * 3
+
+
+def test_a_ratio_is_the_median_of_the_ratios_of_the_rounds() -> None:
+    found = measure(_group(Case("a", _values(300, 100, 200))), 3, floor=_values(50, 100, 100))
+    assert found.results[0].cost == 200
+    assert found.results[0].ratio == 2.0
+    assert found.floor == 100
+
+
+def test_the_first_run_only_warms_up() -> None:
+    found = measure(_group(Case("a", iter([1000.0, 1.0, 1.0, 1.0]).__next__)), 3, floor=lambda: 1.0)
+    assert (found.results[0].cost, found.results[0].high) == (1.0, 1.0)
+
+
+def test_a_group_that_is_not_relative_is_held_to_its_cost() -> None:
+    found = measure(_group(Case("a", lambda: 7.0), relative=False), 1, floor=lambda: 2.0)
+    assert found.results[0].ratio is None
+    assert found.results[0].figure == 7.0
+
+
+def test_a_known_case_has_its_bar() -> None:
+    found = measure(_group(Case(U8_PLAIN, lambda: 1.0), Case("other", lambda: 1.0)), 1, floor=lambda: 1.0)
+    assert [result.bar for result in found.results] == [BARS[U8_PLAIN], None]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "factor", "expected"), [(5, 1, True), (5.1, 1, False), (9.9, 2, True), (11, 2, False)]
+)
+def test_a_figure_is_within_a_multiple_of_its_bar(ratio: float, factor: float, expected: bool) -> None:
+    result = Result(name="a", cost=ratio * 100, low=0, high=0, ratio=ratio, bar=5)
+    assert result.within(factor) is expected
+
+
+def test_without_a_bar_every_figure_is_within() -> None:
+    assert Result(name="a", cost=1e9, low=0, high=0, ratio=1e9, bar=None).within()
+
+
+def test_the_floor_is_a_short_time() -> None:
+    assert 5 < floor_ns() < 50_000
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system has no affinity")
+def test_the_process_is_on_one_core_meanwhile() -> None:
+    before = os.sched_getaffinity(0)
+    with pinned() as core:
+        assert os.sched_getaffinity(0) == {core}
+    assert os.sched_getaffinity(0) == before
+
+
+@pytest.fixture
+def measured() -> Report:
+    return measure(
+        _group(Case(U8_PLAIN, lambda: 600.0), Case("beside", lambda: 1234.5)), 3, floor=lambda: 100.0
+    )
+
+
+def test_the_table_shows_ratio_bar_and_mark(measured: Report) -> None:
+    text = report.plain(measured)
+    assert "floor 100 ns" in text
+    first, second = text.splitlines()[-2:]
+    assert first.split()[-3:] == ["6.0", "5", "over"]
+    assert second.split()[-1] == "12.3"
+
+
+def test_the_json_tells_machine_versions_and_figures(measured: Report, tmp_path: Path) -> None:
+    path = tmp_path / "new" / "some.json"
+    report.write_json(path, [measured], report.machine(1, "asyncio"))
+    record = json.loads(path.read_text())
+    assert record["pinned_to_core"] == 1
+    assert record["versions"]["msgspec"]
+    assert record["gc"]
+    first, second = record["groups"]["some"]["results"]
+    assert (first["ratio_to_floor"], first["bar"], first["within_bar"]) == (6.0, 5, False)
+    assert (second["bar"], second["within_bar"]) == (None, None)
+
+
+def test_the_default_file_names_group_and_python(measured: Report, tmp_path: Path) -> None:
+    name = report.default_path(measured, tmp_path).name
+    assert name.startswith("some-3.")
+    assert name.endswith(".json")
