@@ -2,7 +2,7 @@
 # make test   set up, check style and types, run the tests on PYTHON and on the newest Python found
 # make lint   style and types only
 # make docs   build the documentation into site/, with every warning an error
-# make bench  the full benchmarks, written to benchmarks/results/
+# make bench  the full benchmarks on the same two Pythons, written to benchmarks/results/
 # make clean  remove the environments and everything that was built
 
 SHELL := /bin/sh
@@ -29,7 +29,7 @@ BIN := $(VENV)/bin
 PIP_FLAGS := -qq --disable-pip-version-check
 EXTRAS := cli,bench
 
-.PHONY: demo test lint pytest pytest-newest docs bench env env-newest clean
+.PHONY: demo test lint pytest pytest-newest docs bench bench-newest env env-newest clean
 .DEFAULT_GOAL := test
 
 # An environment is made anew when it was made by another Python than the one asked for now.
@@ -68,7 +68,7 @@ pytest: env
 	$(BIN)/python -m pytest
 
 ifeq ($(filter-out $(PYTHON_VERSION),$(NEWEST_VERSION)),)
-env-newest pytest-newest:
+env-newest pytest-newest bench-newest:
 	@echo "no Python newer than $(PYTHON_VERSION) found: the tests run on it alone"
 else
 $(NEWEST_VENV)/.ready-test-$(NEWEST_VERSION): pyproject.toml
@@ -81,6 +81,9 @@ env-newest: $(NEWEST_VENV)/.ready-test-$(NEWEST_VERSION)
 pytest-newest: env-newest
 	@echo "tests on the newest Python found: $(NEWEST) ($(NEWEST_VERSION))"
 	$(NEWEST_VENV)/bin/python -m pytest
+
+bench-newest: env-newest
+	$(NEWEST_VENV)/bin/python -m benchmarks
 endif
 
 # One after the other, also under make -j: the tests measure time.
@@ -96,6 +99,7 @@ docs: $(VENV)/.ready-docs-$(PYTHON_VERSION)
 
 bench: $(VENV)/.ready-$(PYTHON_VERSION)
 	$(BIN)/python -m benchmarks
+	$(MAKE) bench-newest
 
 clean:
 	rm -rf .venv* build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

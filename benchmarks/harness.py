@@ -18,7 +18,7 @@ from benchmarks.bars import BARS
 from benchmarks.floor import floor_ns
 
 GC_POLICY = "garbage collected before each case, and the collector stays on while it runs"
-CLOCK = "CPU time of the process; wall time for start"
+CLOCK = "CPU time (wall time for start and stop)"
 
 
 @attrs.frozen

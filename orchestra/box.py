@@ -3,7 +3,7 @@
 import sys
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Generic, TypeVar, overload
+from typing import Annotated, Any, Generic, TypeVar, get_args, overload
 
 import attrs
 import msgspec
@@ -92,7 +92,9 @@ class Box(msgspec.Struct, Generic[T_co], frozen=True, gc=False, eq=False):
     def __repr__(self) -> str:
         riders = len(_riders(self))
         beside = f" and {riders} {'rider' if riders == 1 else 'riders'}" if riders else ""
-        return f"<Box of {self.kind.__qualname__}, {self.size} {'byte' if self.size == 1 else 'bytes'}{beside}>"
+        return (
+            f"<Box of {self.kind.__qualname__}, {self.size} {'byte' if self.size == 1 else 'bytes'}{beside}>"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Box.seal, (self.codec.open(self),)
@@ -160,7 +162,9 @@ def why_not_boxed(kind: type) -> str | None:
 # one (made in a function) the codec lives as long as somebody uses it.
 _kept: dict[type, dict[Any, Codec]] = {}
 _by_name: dict[tuple[str, str], type] = {}
-_loose: "weakref.WeakKeyDictionary[type, weakref.WeakValueDictionary[Any, Codec]]" = weakref.WeakKeyDictionary()
+_loose: "weakref.WeakKeyDictionary[type, weakref.WeakValueDictionary[Any, Codec]]" = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def codec_of(kind: type, declared: Any = None, scope: Mapping[str, Any] | None = None) -> Codec:
@@ -170,6 +174,8 @@ def codec_of(kind: type, declared: Any = None, scope: Mapping[str, Any] | None =
     `scope` has the names of the function in which the class was declared, for annotations that
     are strings.
     """
+    if not get_args(declared):
+        declared = None
     key = declared if _hashable(declared) else repr(declared)
     kept = _kept.get(kind)
     known = kept.get(key) if kept is not None else _loose_of(kind).get(key)

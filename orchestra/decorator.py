@@ -4,7 +4,7 @@ import enum
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar, Union, dataclass_transform
+from typing import Any, Never, TypeVar, Union, dataclass_transform
 
 import attrs
 
@@ -117,7 +117,7 @@ def _attach(cls: Any, declaration: Declaration, plan: Plan, wiring: Wiring) -> N
     cls.__init__ = _refusing(cls.__init__, cls, plan)
     cls.__orchestra__ = attrs.evolve(plan, source=wiring.source)
     cls.__orchestra_wiring__ = wiring
-    setattr(cls, plan.gen, Union[plan.messages])  # noqa: UP007 - the members are known at run time only
+    setattr(cls, plan.gen, Union[plan.messages] if plan.messages else Never)  # noqa: UP007 - the members are known at run time only
 
 
 def _as_declared(field: "attrs.Attribute[Any]", kinds: dict[str, Any]) -> "attrs.Attribute[Any]":

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin
 import attrs
 import typing_extensions
 
-from orchestra.messages import ANYTHING, class_of, members, shown, shown_all, substituted
+from orchestra.messages import ANYTHING, class_of, derives, members, shown, shown_all, substituted
 from orchestra.mistakes import Wrong
 from orchestra.plan import HandlerPlan, Style
 from orchestra.scopes import Scope
@@ -187,7 +187,7 @@ def _add(kind: type, found: dict[type, HandlerPlan], handler: HandlerPlan, recei
             f"{shown(handler.message)}: a type has one handler"
         )
     kinds = [class_of(received) for received in receives]
-    if not any(issubclass(message, received) or issubclass(received, message) for received in kinds):
+    if not any(derives(message, received) or derives(received, message) for received in kinds):
         raise Wrong(
             f"{shown(kind)}.{handler.method} handles {shown(handler.message)}, which it does not consume: "
             f"it consumes {shown_all(receives)}"

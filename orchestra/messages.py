@@ -30,6 +30,14 @@ def class_of(message: Any) -> type:
     return typing.cast(type, message if origin is None else origin)
 
 
+def derives(kind: type, base: type) -> bool:
+    """Whether messages of `kind` are also of `base`, by method resolution order as routing has it.
+
+    A virtual subclass of an abstract class is none here.
+    """
+    return base in kind.__mro__
+
+
 def as_class(declared: Any) -> type | None:
     """The class of a declared type; None for what is neither a class nor a subscripted one."""
     kind = get_origin(declared) or declared
@@ -65,7 +73,8 @@ def _members(declared: Any, resolve: Resolve | None) -> Iterable[Any]:
 
 def is_alias(declared: Any) -> bool:
     """Whether it was made by a `type` statement or `TypeAliasType`."""
-    return type(declared).__name__ == "TypeAliasType" and hasattr(type(declared), "__value__")
+    made_by = type(declared)
+    return made_by.__name__ == "TypeAliasType" and made_by.__module__ in ("typing", "typing_extensions")
 
 
 def _aliased(declared: Any) -> Any:

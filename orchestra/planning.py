@@ -8,7 +8,7 @@ import attrs
 
 from orchestra.box import boxed_switch, why_not_boxed
 from orchestra.declaration import Declaration, FieldDeclaration
-from orchestra.messages import class_of, joined, shown, shown_all
+from orchestra.messages import class_of, derives, joined, shown, shown_all
 from orchestra.mistakes import Wrong, located
 from orchestra.plan import Plan, Route, SubsystemPlan, boxed_receivers
 
@@ -35,11 +35,12 @@ def _planned(declaration: Declaration) -> Plan:
     _check_boxed(declaration)
     routed = _routed(declaration)
     _check_sent(declaration, routed)
+    reached = {field.name: _reached(field, routed) for field in declaration.fields}
     subsystems = {
         field.name: SubsystemPlan(
             **{fact: getattr(field, fact) for fact in FIELD_FACTS},
             boxed=declaration.boxed_messages if field.boxed is None else field.boxed,
-            senders=_senders(field, declaration.fields, routed),
+            senders=tuple(name for name, names in reached.items() if field.name in names),
         )
         for field in declaration.fields
     }
@@ -109,20 +110,20 @@ def _first_routed(kind: type, routed: dict[type, tuple[str, ...]]) -> type | Non
     return next((base for base in kind.__mro__ if base in routed), None)
 
 
-def _senders(
-    field: FieldDeclaration, fields: Sequence[FieldDeclaration], routed: dict[type, tuple[str, ...]]
-) -> tuple[str, ...]:
-    """The subsystems whose declared sends may reach this field."""
-    received = _kinds(_received(field))
-    return tuple(
-        other.name
-        for other in fields
-        if any(_reaches(sent, received, routed) for sent in _kinds(other.sends))
-    )
+def _reached(field: FieldDeclaration, routed: dict[type, tuple[str, ...]]) -> frozenset[str]:
+    """The subsystems that the declared sends of this one may reach.
 
-
-def _reaches(sent: type, received: tuple[type, ...], routed: dict[type, tuple[str, ...]]) -> bool:
-    return _first_routed(sent, routed) in received or any(issubclass(kind, sent) for kind in received)
+    What is sent and what is received must be one class, or subclass and base. A class with two
+    bases, sent as the one and received as the other, is not seen: it need not exist yet.
+    """
+    found: set[str] = set()
+    for sent in _kinds(field.sends):
+        nearest = _first_routed(sent, routed)
+        found.update(routed[nearest] if nearest else ())
+        for kind, receivers in routed.items():
+            if derives(kind, sent):
+                found.update(receivers)
+    return frozenset(found)
 
 
 def _check_consumers(declaration: Declaration) -> None:
@@ -176,19 +177,22 @@ def _it(first: Any, second: Any) -> str:
 
 def _check_arguments_agree(declaration: Declaration) -> None:
     """`Msg[int]` sent to a receiver of `Msg[str]` would arrive there: they are one class."""
-    cls = declaration.cls
-    received = [(field, message) for field in declaration.fields for message in _received(field)]
-    for sender in declaration.fields:
-        for sent in sender.sends:
-            theirs = [(field, message) for field, message in received if class_of(message) is class_of(sent)]
+    name = shown(declaration.cls)
+    received: dict[type, list[tuple[str, Any]]] = {}
+    for field in declaration.fields:
+        for message in _received(field):
+            received.setdefault(class_of(message), []).append((field.name, message))
+    for field in declaration.fields:
+        for sent in field.sends:
             kind = class_of(sent)
+            theirs = received.get(kind, [])
             if theirs and all(kind not in (sent, message) and sent != message for _, message in theirs):
-                field, message = theirs[0]
+                receiver, message = theirs[0]
                 raise Wrong(
-                    f"{shown(cls)}.{sender.name} sends {shown(sent)} and {shown(cls)}.{field.name} receives "
+                    f"{name}.{field.name} sends {shown(sent)} and {name}.{receiver} receives "
                     f"{shown(message)}: they are one class, and messages are routed by class",
-                    sender.name,
                     field.name,
+                    receiver,
                 )
 
 
@@ -205,7 +209,7 @@ def _check_outgoing(declaration: Declaration) -> None:
                     field.name,
                 )
     sent = _kinds(message for field in declaration.fields for message in field.sends)
-    unsent = [kind for kind in outgoing if not any(issubclass(s, kind) or issubclass(kind, s) for s in sent)]
+    unsent = [kind for kind in outgoing if not any(derives(s, kind) or derives(kind, s) for s in sent)]
     if unsent and not declaration.has_on_event:
         raise Wrong(
             f"{name}: nobody sends {shown_all(unsent)}, which {_is(unsent)} outgoing: "
@@ -234,7 +238,7 @@ def _check_signal(declaration: Declaration, where: str, message: Any, *fields: s
             raise Wrong(
                 f"{where}: {shown(message)} is a signal, so it is no message: use another type", *fields
             )
-        if issubclass(kind, signal) or issubclass(signal, kind):
+        if derives(kind, signal) or derives(signal, kind):
             raise Wrong(
                 f"{where}: {shown(message)} and the signal {shown(signal)} are subclass and base, so a "
                 "receiver cannot tell them apart: use types of their own",
@@ -249,10 +253,9 @@ def _check_boxed(declaration: Declaration) -> None:
             kind = class_of(message)
             reason = why_not_boxed(kind) if boxed_switch(kind) else None
             if reason:
+                where = f"{shown(declaration.cls)}.{field.name}"
                 raise Wrong(
-                    f"{shown(declaration.cls)}.{field.name}: {shown(message)} is marked @boxed and cannot be packed: "
-                    f"{reason}",
-                    field.name,
+                    f"{where}: {shown(message)} is marked @boxed and cannot be packed: {reason}", field.name
                 )
 
 
@@ -263,7 +266,7 @@ def _check_sent(declaration: Declaration, routed: dict[type, tuple[str, ...]]) -
     for field in declaration.fields:
         for message in field.sends:
             kind = class_of(message)
-            if _first_routed(kind, routed) is None and not any(issubclass(each, kind) for each in routed):
+            if _first_routed(kind, routed) is None and not any(derives(each, kind) for each in routed):
                 lost.setdefault(message, []).append(field.name)
     if lost:
         fields = list(dict.fromkeys(name for names in lost.values() for name in names))

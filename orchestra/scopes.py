@@ -44,7 +44,7 @@ class Scope:
 
     def _evaluated(self, text: str) -> Any:
         try:
-            return eval(text, {"__builtins__": {}}, cast(Mapping[str, object], self.names))  # noqa: S307 - as typing.get_type_hints does
+            return eval(text, {"__builtins__": builtins}, cast(Mapping[str, object], self.names))  # noqa: S307 - as typing.get_type_hints does
         except NameError as error:
             raise Wrong(
                 f"in {text!r} the name {error.name!r} is not found: import or define it where the decorator "

@@ -297,3 +297,9 @@ def test_types_of_one_name_are_told_apart_by_their_modules() -> None:
     twin = type("A", (), {"__module__": "elsewhere"})
     graph = graph_of(plan(part("one", [A, twin])))
     assert set(graph.titles.values()) == {f"{__name__}.A", "elsewhere.A"}
+
+
+def test_a_plan_offers_its_graph_and_makes_it_once() -> None:
+    made = plan(part("one", sends=[A]), part("two", [A]))
+    assert made.graph == graph_of(made)
+    assert made.graph is made.graph

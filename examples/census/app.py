@@ -28,5 +28,5 @@ def census(walker: Walker, *, screen: Screen | None = None, interval: float = 1.
     """Count what `walker` finds and return the last report; it is not `final` when interrupted."""
     reporter = Reporter(screen or Quiet())
     app = Census(walker=walker, reader=Reader(), tally=Tally(), reporter=reporter, desk=Desk(interval))
-    run(app)
+    run(app, dead_letters=lambda letter: None)  # what an interrupt leaves uncounted is no news
     return reporter.last

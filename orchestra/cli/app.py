@@ -15,7 +15,7 @@ from orchestra.cli.findings import Level, findings_of
 from orchestra.cli.graphviz import svg_of
 from orchestra.cli.show import emit, show_source
 from orchestra.cli.target import find, find_plan
-from orchestra.graph import Graph, graph_of, to_dot, to_mermaid
+from orchestra.graph import Graph, to_dot, to_mermaid
 
 DISTRIBUTION = "orchestra-wiring"
 
@@ -74,7 +74,7 @@ def graph(
     output
         The file to write, instead of stdout.
     """
-    drawing = _DRAWINGS[format](graph_of(find_plan(target)))
+    drawing = _DRAWINGS[format](find_plan(target).graph)
     if output is None:
         emit(drawing)
         return 0

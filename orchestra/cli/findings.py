@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import attrs
 
 from orchestra.cli.boxes import what_boxes_cost, what_rides
-from orchestra.graph import Cycle, CycleKind, Graph, graph_of
+from orchestra.graph import Cycle, CycleKind, Graph
 from orchestra.plan import Plan
 
 
@@ -32,7 +32,7 @@ class Finding:
 
 def findings_of(plan: Plan) -> tuple[Finding, ...]:
     """All findings, the worst first."""
-    graph = graph_of(plan)
+    graph = plan.graph
     found = [
         *_cycles(graph),
         *_unbounded_lanes(plan),

@@ -10,6 +10,7 @@ from typing import Any
 
 import orchestra
 from orchestra.cli.errors import CommandError
+from orchestra.decorator import plan_of
 from orchestra.errors import DeclarationError
 from orchestra.plan import Plan
 
@@ -35,12 +36,14 @@ def find(target: str) -> Any:
 def find_plan(target: str) -> Plan:
     """The plan of the orchestra class that `target` names."""
     found = find(target)
-    plan = vars(found).get("__orchestra__") if isinstance(found, type) else None
-    if not isinstance(plan, Plan):
+    if not isinstance(found, type):
         raise CommandError(
-            f"{target!r} is no orchestra: it names {_describe(found)}, not an @orchestra class"
+            f"{target!r} is no orchestra: it names an object of type {type(found).__qualname__}"
         )
-    return plan
+    try:
+        return plan_of(found)
+    except DeclarationError as error:
+        raise CommandError(str(error)) from None
 
 
 def _split(target: str) -> tuple[str, list[str]]:
@@ -84,9 +87,3 @@ def _is_users(filename: str) -> bool:
 
 def _kind(found: Any) -> str:
     return "module" if isinstance(found, ModuleType) else "object"
-
-
-def _describe(found: Any) -> str:
-    if isinstance(found, type):
-        return f"the class {found.__qualname__}"
-    return f"an object of type {type(found).__qualname__}"

@@ -7,7 +7,7 @@ cannot be packed.
 """
 
 import builtins
-import datetime
+import datetime as dt
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -31,6 +31,7 @@ from orchestra.generate.shapes import (
     Scalar,
     Shape,
     Table,
+    of,
     parts_of,
 )
 from orchestra.generate.shaping import Builder
@@ -71,7 +72,10 @@ class _Owner:
 def generate(
     kind: type, declared: Any, outer: Mapping[str, Any], check: bool, boxes: BoxClasses
 ) -> Generated:
-    """Write the source for `kind`. `declared` is its subscripted form; `outer` the names where it was declared."""
+    """Write the source for `kind`.
+
+    `declared` is its subscripted form, and `outer` has the names of the scope in which it was declared.
+    """
     writer = Writer(["message", "box", "codec", "seal_loosely", "open_loosely", "riders"])
     name = f"{kind.__module__}.{kind.__qualname__}"
     seal, open_ = (writer.names.unique(f"{verb}_{kind.__name__}") for verb in ("seal", "open"))
@@ -170,7 +174,7 @@ class _Generator:
                         if field not in self.loose:
                             self._check(shape, fields[field], strict=False)
                 if record.has_dict:
-                    self._refuse_if(f"len(message.__dict__) != {record.in_dict}")
+                    self._refuse_if(self._undeclared(record, "message"))
                 writer.line(f"return {self._box(fields)}")
             with writer.block("except Exception"):
                 writer.line("pass")
@@ -211,7 +215,9 @@ class _Generator:
         self.local = writer.names.nested()
         with_riders = bool(self.riding or self.loose)
         expected = (
-            writer.bind(self.boxes.riding, "RidingBox") if with_riders else writer.bind(self.boxes.packed, "Box")
+            writer.bind(self.boxes.riding, "RidingBox")
+            if with_riders
+            else writer.bind(self.boxes.packed, "Box")
         )
         with writer.block(f"def {name}(box)"):
             with writer.block(f"if type(box) is not {expected}"):
@@ -229,10 +235,10 @@ class _Generator:
         """Write the unpacking; return an expression for each field, or None for a splat of the frame."""
         writer, record = self.writer, self.record
         names = {field: self.local.unique(field) for field in self.packed}
-        straight = all(one.straight for one in self.packed.values()) and not self.loose
-        if len(names) > 1 and straight and not self.riding and record.style == "struct":
-            if record.positional == len(names):
-                return None
+        straight = all(one.is_straight() for one in self.packed.values()) and not self.loose
+        splat = len(names) > 1 and straight and not self.riding
+        if splat and record.style == "struct" and record.positional == len(names):
+            return None
         if len(names) == 1 and straight:
             values = {field: self._decoded() for field in names}
         else:
@@ -243,8 +249,8 @@ class _Generator:
         return [values[field] for field in record.fields]
 
     def _decoded(self) -> str:
-        wires = [Any if field in self.loose else one.wire for field, one in self.packed.items()]
-        decoder = msgspec.msgpack.Decoder(wires[0] if len(wires) == 1 else tuple[tuple(wires)])
+        wires = [Any if field in self.loose else one.wire() for field, one in self.packed.items()]
+        decoder = msgspec.msgpack.Decoder(wires[0] if len(wires) == 1 else of(tuple, tuple(wires)))
         return f"{self.writer.bind(decoder.decode, 'decode')}(box.frame)"
 
     def _value(self, field: str, local: str) -> str:
@@ -278,7 +284,7 @@ class _Generator:
     def _write_helpers(self, shape: Shape) -> None:
         for one in parts_of(shape):
             self._write_helpers(one)
-        if isinstance(shape, Record) and not shape.straight:
+        if isinstance(shape, Record) and not shape.is_straight():
             self._write_helper(shape)
 
     def _write_tests(self) -> None:
@@ -335,7 +341,7 @@ class _Generator:
 
     def _pack(self, shape: Shape, value: str) -> str:
         """An expression for the tree of `value`."""
-        if shape.straight:
+        if shape.is_straight():
             return value
         match shape:
             case Member():
@@ -358,7 +364,7 @@ class _Generator:
 
     def _open(self, shape: Shape, tree: str) -> str:
         """An expression for the value of `tree`."""
-        if shape.straight:
+        if shape.is_straight():
             return tree
         match shape:
             case Member():
@@ -419,7 +425,7 @@ class _Generator:
         self._refuse_if(self._misfit(record, value, strict))
         for field, one in record.fields.items():
             local = self._local(f"{value}_{field}", f"{value}.{field}")
-            self._check(one, local, strict=strict or record.native)
+            self._check(one, local, strict=strict or record.is_native())
 
     def _check_all(self, shape: Shape, values: str, *, strict: bool) -> None:
         """Write the check of all the values of an iterable expression."""
@@ -436,7 +442,7 @@ class _Generator:
         match shape:
             case Scalar():
                 return frozenset({shape.kind}) if strict else shape.kinds
-            case Member(straight=True, kind=kind):
+            case Member(by_msgspec=True, kind=kind):
                 return frozenset({kind})
             case Moment(kind=kind) if not self._odd(kind, ""):
                 return frozenset({kind})
@@ -449,7 +455,7 @@ class _Generator:
     def _misfit(self, shape: Shape, value: str, strict: bool) -> str:
         """The condition under which a value is, by itself, not as its type says."""
         kinds = self._told_by_type(shape, strict)
-        if kinds == {type(None)}:
+        if kinds == frozenset({type(None)}):
             return f"{value} is not None"
         if kinds is not None and len(kinds) > 2:
             return f"type({value}) not in {self._kinds(kinds)}"
@@ -470,17 +476,24 @@ class _Generator:
             case Row(items=items):
                 kind, more = tuple, [f"len({value}) != {len(items)}"]
             case Record(kind=kind):
-                more = [f"len({value}.__dict__) != {shape.in_dict}"] if shape.has_dict else []
+                more = [self._undeclared(shape, value)] if shape.has_dict else []
             case _:
                 raise AssertionError(shape)
         return " or ".join([f"type({value}) is not {self._kind(kind)}", *more])
 
+    def _undeclared(self, record: Record, value: str) -> str:
+        """The condition under which an object has attributes that are not declared."""
+        if record.in_dict is not None:
+            return f"len({value}.__dict__) != {record.in_dict}"
+        fields = self._constant(frozenset(record.fields), f"{record.kind.__name__}_fields")
+        return f"not {fields}.issuperset({value}.__dict__)"
+
     def _odd(self, kind: type, value: str) -> list[str]:
         """Conditions under which msgspec does not give the same value back."""
-        if kind is datetime.datetime:
-            utc = self.writer.bind(datetime.timezone.utc, "utc")
+        if kind is dt.datetime:
+            utc = self.writer.bind(dt.UTC, "utc")
             return [f"{value}.fold", f"{value}.tzinfo is not None and {value}.tzinfo is not {utc}"]
-        if kind is datetime.time:
+        if kind is dt.time:
             return [f"{value}.fold", f"{value}.tzinfo is not None"]
         if kind is uuid.UUID:
             unknown = self.writer.bind(uuid.SafeUUID.unknown, "unknown_safety")
@@ -511,16 +524,16 @@ class _Generator:
 
     def _kind(self, kind: type) -> str:
         if getattr(builtins, kind.__name__, None) is kind:
-            return kind.__name__
+            return str(kind.__name__)
         return self.writer.bind(kind, kind.__name__)
 
 
 def _decodable(shape: Shape) -> bool:
     """Whether the generated functions can carry this shape through a msgspec decoder."""
-    if shape.wire is None:
+    if shape.wire() is None:
         return False
     try:
-        msgspec.msgpack.Decoder(shape.wire)
+        msgspec.msgpack.Decoder(shape.wire())
     except Exception:
         return False
     return True

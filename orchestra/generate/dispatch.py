@@ -89,7 +89,7 @@ def _write_serve(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt) -> 
                     writer.line("return")
                 with writer.block("else"):
                     writer.line("inbox.idle = True")
-                    writer.line("await park()")
+                    writer.line("await park")
                     writer.line("continue")
                 writer.line("left -= 1")
                 write_open(writer, receipt)
@@ -115,6 +115,9 @@ def _write_signal(writer: Writer, subsystem: SubsystemPlan) -> None:
 
 def _write_choice(writer: Writer, handlers: Iterable[HandlerPlan], name: str) -> None:
     handlers = tuple(handlers)
+    if not handlers:
+        writer.line(f"raise AssertionError({f'{name!r} consumes nothing'!r})")
+        return
     methods = {handler.method for handler in handlers}
     if len(methods) == 1:
         writer.line(_call(handlers[0], handlers[0].method))

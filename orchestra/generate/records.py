@@ -12,20 +12,27 @@ import attrs
 import msgspec
 
 
-def style_of(kind: type) -> tuple[str, dict[str, Any]] | None:
+def style_of(kind: Any) -> tuple[str, dict[str, Any]] | None:
     """What sort of class with fields `kind` is, and its fields with the types that the sort itself knows."""
     if issubclass(kind, msgspec.Struct):
         return "struct", dict.fromkeys(kind.__struct_fields__, Any)
     if "__attrs_attrs__" in vars(kind):
         return "attrs", {one.name: Any if one.type is None else one.type for one in attrs.fields(kind)}
     if "__dataclass_fields__" in vars(kind):
-        return "dataclass", {one.name: one.type for one in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    if issubclass(kind, tuple) and tuple in kind.__bases__ and hasattr(kind, "_fields"):
-        return "named tuple", dict.fromkeys(kind._fields, Any)
+        return "dataclass", {one.name: one.type for one in dataclasses.fields(kind)}
+    names = getattr(kind, "_fields", None)
+    if issubclass(kind, tuple) and tuple in kind.__bases__ and names is not None:
+        return "named tuple", dict.fromkeys(names, Any)
     return None
 
 
 _HEAP_TYPE = 1 << 9
+_BASES: Mapping[str, type] = {
+    "struct": msgspec.Struct,
+    "attrs": object,
+    "dataclass": object,
+    "named tuple": tuple,
+}
 _PARTS_OF_CONSTRUCTION = ("__post_init__", "__attrs_post_init__", "__attrs_pre_init__", "__del__")
 
 
@@ -33,7 +40,7 @@ def why_whole(kind: type) -> str | None:
     """Why a class cannot be packed and rebuilt exactly; None when it can."""
     style = style_of(kind)
     if style is None:
-        return "it declares no fields (it is no msgspec.Struct, attrs class, dataclass or named tuple)"
+        return "it declares no fields as a msgspec.Struct, attrs class, dataclass or named tuple does"
     for name in style[1]:
         if keyword.iskeyword(name) or not name.isidentifier() or unicodedata.normalize("NFKC", name) != name:
             return f"its field {name!r} is not named as Python would name it"
@@ -42,13 +49,13 @@ def why_whole(kind: type) -> str | None:
     for name in _PARTS_OF_CONSTRUCTION:
         if getattr(kind, name, None) is not None:
             return f"it has {name}"
-    if kind.__getattribute__ not in (object.__getattribute__, tuple.__getattribute__, msgspec.Struct.__getattribute__):
+    for base in kind.__mro__:
+        if not base.__flags__ & _HEAP_TYPE and base not in _BASES[style[0]].__mro__:
+            return f"it extends {base.__qualname__}"
+    if kind.__getattribute__ is not _BASES[style[0]].__getattribute__:
         return "it has a __getattribute__ of its own"
     if style[0] == "named tuple":
         return None
-    for base in kind.__mro__:
-        if not base.__flags__ & _HEAP_TYPE and base not in msgspec.Struct.__mro__:
-            return f"it extends {base.__qualname__}"
     return _hidden_state(kind, style[0], style[1])
 
 

@@ -9,7 +9,7 @@ Shapes are the meaning of boxing. The functions that `orchestra.generate.boxes` 
 same faster for values that are as their types say, and come here for all others.
 """
 
-import datetime
+import datetime as dt
 import decimal
 import functools
 import types
@@ -56,6 +56,11 @@ class Refusal(Exception):
         return "".join(steps).removeprefix(".")
 
 
+def of(origin: Any, arguments: Any) -> Any:
+    """`origin[arguments]`, for a container class."""
+    return types.GenericAlias(origin, arguments)
+
+
 def _named(kind: Any) -> str:
     return kind.__qualname__ if isinstance(kind, type) else str(kind)
 
@@ -63,23 +68,21 @@ def _named(kind: Any) -> str:
 class Shape:
     """Base of the shapes.
 
-    `wire` is the type by which msgspec decodes a tree from the generated functions; None means
-    that they leave it to `pack` and `open`. A `straight` shape's value is its own tree there. A
-    `native` one is decoded exactly by msgspec from the annotation as the user wrote it.
+    `pack` and `open` carry any value. The generated functions carry those that are exactly as
+    declared, in a way of their own, where the shape has a `wire`. A shape is `constrained` when
+    its annotation has constraints, which msgspec would check when it decodes: the sender's object
+    is what counts.
     """
 
-    @property
     def wire(self) -> Any:
         """The type of the tree, for msgspec."""
         return None
 
-    @property
-    def straight(self) -> bool:
+    def is_straight(self) -> bool:
         """Whether the generated functions encode and decode the value itself."""
         return False
 
-    @property
-    def native(self) -> bool:
+    def is_native(self) -> bool:
         """Whether msgspec decodes exactly from the annotation as written."""
         return False
 
@@ -150,9 +153,17 @@ class Scalar(Shape):
 
     kind: type
     kinds: frozenset[type]
-    wire: Any
-    native: bool = True
-    straight: bool = attrs.field(default=True, init=False)
+    wire_type: Any
+    constrained: bool = False
+
+    def wire(self) -> Any:
+        return self.wire_type
+
+    def is_straight(self) -> bool:
+        return True
+
+    def is_native(self) -> bool:
+        return not self.constrained
 
     def fits(self, kind: type) -> bool:
         return kind in self.kinds
@@ -198,10 +209,14 @@ class Moment(Shape):
     """
 
     kind: type
-    native: bool = True
-    straight: bool = attrs.field(default=True, init=False)
+    constrained: bool = False
 
-    @property
+    def is_straight(self) -> bool:
+        return True
+
+    def is_native(self) -> bool:
+        return not self.constrained
+
     def wire(self) -> Any:
         return self.kind
 
@@ -219,7 +234,7 @@ class Moment(Shape):
 
 
 MOMENTS: frozenset[type] = frozenset(
-    {datetime.datetime, datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, uuid.UUID}
+    {dt.datetime, dt.date, dt.time, dt.timedelta, decimal.Decimal, uuid.UUID}
 )
 
 
@@ -232,13 +247,18 @@ class Member(Shape):
     """
 
     kind: Any
-    straight: bool
+    by_msgspec: bool
     by_value: bool
-    native: bool
+    constrained: bool = False
 
-    @property
+    def is_straight(self) -> bool:
+        return self.by_msgspec
+
+    def is_native(self) -> bool:
+        return self.by_msgspec and not self.constrained
+
     def wire(self) -> Any:
-        if self.straight:
+        if self.is_straight():
             return self.kind
         return int if self.by_value else str
 
@@ -260,9 +280,9 @@ class Member(Shape):
         if type(value) is not self.kind:
             raise _misfit_of(self.kind, value)
         label = getattr(value, self.attribute)
-        if type(label) is (int if self.by_value else str) and self.table.get(label) is value:
-            if type(label) is str or label in _BITS_64:
-                return label
+        plain = type(label) is str or (type(label) is int and label in _BITS_64)
+        if plain and self.table.get(label) is value:
+            return label
         riders.append(value)
         return [len(riders) - 1]
 
@@ -275,20 +295,21 @@ class Choice(Shape):
     """One of the values of a Literal."""
 
     values: tuple[Any, ...]
-    native: bool = True
+    constrained: bool = False
+
+    def is_native(self) -> bool:
+        return self.is_straight() and not self.constrained
 
     @property
     def kinds(self) -> frozenset[type]:
         """The types of the values."""
         return frozenset(map(type, self.values))
 
-    @property
     def wire(self) -> Any:
-        return next(iter(self.kinds)) if self.straight else None
+        return next(iter(self.kinds)) if self.is_straight() else None
 
-    @property
-    def straight(self) -> bool:
-        return self.kinds in ({str}, {int})
+    def is_straight(self) -> bool:
+        return self.kinds == frozenset[type]({str}) or self.kinds == frozenset[type]({int})
 
     def fits(self, kind: type) -> bool:
         return kind in self.kinds
@@ -307,21 +328,22 @@ class Choice(Shape):
 class Many(Shape):
     """A list, set, frozenset or tuple of any length, of items of one shape."""
 
-    kind: type
+    kind: Any
     item: Shape
-    native: bool
+    constrained: bool = False
 
-    @property
-    def straight(self) -> bool:
-        return self.item.straight
+    def is_native(self) -> bool:
+        return not self.constrained and self.item.is_native()
 
-    @property
+    def is_straight(self) -> bool:
+        return self.item.is_straight()
+
     def wire(self) -> Any:
-        if self.item.wire is None:
+        if self.item.wire() is None:
             return None
-        if not self.straight:
-            return list[self.item.wire]
-        return tuple[self.item.wire, ...] if self.kind is tuple else types.GenericAlias(self.kind, self.item.wire)
+        if not self.is_straight():
+            return of(list, self.item.wire())
+        return of(self.kind, (self.item.wire(), ...) if self.kind is tuple else self.item.wire())
 
     def fits(self, kind: type) -> bool:
         return kind is self.kind
@@ -332,7 +354,7 @@ class Many(Shape):
         pack, tree = self.item.pack, []
         try:
             for one in value:
-                tree.append(pack(one, riders, depth))
+                tree.append(pack(one, riders, depth))  # noqa: PERF401 - its length tells the place of a refusal
         except Refusal as refusal:
             refusal.path.append(f"[{len(tree)}]" if self.kind in {list, tuple} else "[...]")
             raise
@@ -352,16 +374,17 @@ class Row(Shape):
     """A tuple with a shape for each place."""
 
     items: tuple[Shape, ...]
-    native: bool
+    constrained: bool = False
 
-    @property
-    def straight(self) -> bool:
-        return all(item.straight for item in self.items)
+    def is_native(self) -> bool:
+        return not self.constrained and all(item.is_native() for item in self.items)
 
-    @property
+    def is_straight(self) -> bool:
+        return all(item.is_straight() for item in self.items)
+
     def wire(self) -> Any:
-        wires = tuple(item.wire for item in self.items)
-        return None if None in wires else tuple[wires]
+        wires = tuple(item.wire() for item in self.items)
+        return None if None in wires else of(tuple, wires)
 
     def fits(self, kind: type) -> bool:
         return kind is tuple
@@ -399,17 +422,22 @@ class Table(Shape):
 
     key: Shape
     value: Shape
-    native: bool
+    constrained: bool = False
 
-    @property
-    def straight(self) -> bool:
-        return self.key.straight and self.value.straight
+    def is_native(self) -> bool:
+        return not self.constrained and self.key.is_native() and self.value.is_native()
 
-    @property
+    def is_straight(self) -> bool:
+        return self.key.is_straight() and self.value.is_straight()
+
     def wire(self) -> Any:
-        if self.key.wire is None or self.value.wire is None or not isinstance(self.key, (Scalar, Member, Choice)):
+        if (
+            self.key.wire() is None
+            or self.value.wire() is None
+            or not isinstance(self.key, (Scalar, Member, Choice))
+        ):
             return None
-        return dict[self.key.wire, self.value.wire]
+        return of(dict, (self.key.wire(), self.value.wire()))
 
     def fits(self, kind: type) -> bool:
         return kind is dict
@@ -453,9 +481,8 @@ class Either(Shape):
 
     members: tuple[Shape, ...]
 
-    @property
-    def native(self) -> bool:
-        return self.wire is not None and all(one.native for one in self.members)
+    def is_native(self) -> bool:
+        return self.wire() is not None and all(one.is_native() for one in self.members)
 
     @property
     def optional(self) -> Shape | None:
@@ -471,15 +498,13 @@ class Either(Shape):
             return frozenset[type]().union(*(one.kinds for one in self.members if isinstance(one, Scalar)))
         return None
 
-    @property
-    def straight(self) -> bool:
-        return all(one.straight for one in self.members)
+    def is_straight(self) -> bool:
+        return all(one.is_straight() for one in self.members)
 
-    @property
     def wire(self) -> Any:
         if self.optional is None and self.scalars is None:
             return None
-        wires = [one.wire for one in self.members]
+        wires = [one.wire() for one in self.members]
         return None if None in wires else functools.reduce(lambda a, b: a | b, wires)
 
     def fits(self, kind: type) -> bool:
@@ -523,20 +548,21 @@ class Record(Shape):
     fields: Mapping[str, Shape]
     positional: int
     has_dict: bool
-    in_dict: int
-    native: bool
+    in_dict: int | None
+    by_msgspec: bool
     plain_set: bool
 
-    @property
-    def straight(self) -> bool:
-        return self.native
+    def is_straight(self) -> bool:
+        return self.by_msgspec
 
-    @property
+    def is_native(self) -> bool:
+        return self.by_msgspec
+
     def wire(self) -> Any:
-        if self.native:
+        if self.is_native():
             return self.kind
-        wires = tuple(one.wire for one in self.fields.values())
-        return None if None in wires else tuple[wires]
+        wires = tuple(one.wire() for one in self.fields.values())
+        return None if None in wires else of(tuple, wires)
 
     def fits(self, kind: type) -> bool:
         return kind is self.kind
@@ -547,7 +573,7 @@ class Record(Shape):
         tree: list[Any] = []
         name = ""
         try:
-            for name, shape in self.fields.items():  # noqa: B007 - the name is for the refusal
+            for name, shape in self.fields.items():
                 tree.append(shape.pack(getattr(value, name), riders, depth))
         except Refusal as refusal:
             refusal.path.append(f".{name}")
@@ -567,8 +593,7 @@ class Record(Shape):
         values = [shape.open(one, riders) for shape, one in zip(self.fields.values(), tree, strict=False)]
         made = self.build(values)
         if len(tree) > len(values):
-            for name, one in riders[tree[-1]].items():
-                _set(made, name, one)
+            made.__dict__.update(riders[tree[-1]])
         return made
 
     def build(self, values: list[Any]) -> Any:
@@ -577,7 +602,7 @@ class Record(Shape):
             return self.kind(*values[: self.positional], **dict(self.named(values)))
         if self.style == "named tuple":
             return tuple.__new__(self.kind, values)
-        made = _new_object(self.kind)
+        made: Any = _new_object(self.kind)
         for name, one in zip(self.fields, values, strict=True):
             _set(made, name, one)
         return made
@@ -646,8 +671,10 @@ def constrained(shape: Shape) -> Shape:
     match shape:
         case Either(members=members):
             return Either(tuple(map(constrained, members)))
-        case Scalar() | Moment() | Member() | Choice() | Many() | Row() | Table() | Record():
-            return attrs.evolve(shape, native=False)
+        case Scalar() | Moment() | Member() | Choice() | Many() | Row() | Table():
+            return attrs.evolve(shape, constrained=True)
+        case Record():
+            return attrs.evolve(shape, by_msgspec=False)
         case _:
             return shape
 

@@ -1,8 +1,8 @@
 """From annotations to shapes."""
 
 import collections.abc
+import dataclasses
 import enum
-import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -89,7 +89,7 @@ class Builder:
             return self._container(kind, (), hint)
         if issubclass(kind, enum.Enum):
             return member_shape(kind)
-        if isinstance(kind, _ALIASES) or typing_extensions.is_typeddict(kind):
+        if typing_extensions.is_typeddict(kind):
             return Ride("a TypedDict")
         return self.record(kind, None)
 
@@ -132,7 +132,7 @@ class Builder:
         return Ride("untyped")
 
     def _alias(self, found: Any, origin: Any, args: tuple[Any, ...], hint: Hint) -> Shape:
-        alias = origin if isinstance(origin, _ALIASES) else found
+        alias: Any = origin if isinstance(origin, _ALIASES) else found
         key = (alias, args)
         if key in self.making:
             return self._again(key, alias.__name__)
@@ -183,22 +183,26 @@ class Builder:
             parts = tuple(self._container(one, args, hint) for one in _ABSTRACT[kind])
             return Either((*parts, Ride(f"some other {kind.__name__}")))
         shapes = tuple(self.shape(hint.inner(arg)) for arg in args if arg is not Ellipsis)
-        native = all(one.native for one in shapes)
         untyped = Ride("untyped")
         if kind is dict:
             key, value = shapes if len(shapes) == 2 else (untyped, untyped)
-            return Table(key, value, native)
+            return Table(key, value)
         if kind is tuple and args and Ellipsis not in args:
-            return Row(shapes, native)
+            return Row(shapes)
         if kind is tuple and not args and hint.annotation == tuple[()]:
-            return Row((), native)
-        return Many(kind, shapes[0] if shapes else untyped, native and bool(shapes))
+            return Row(())
+        return Many(kind, shapes[0] if shapes else untyped)
 
     def record(self, kind: type, subscripted: Hint | None) -> Shape:
         """The shape of a class with fields; a class that cannot be packed rides."""
-        args = tuple(
-            _key_of(subscripted.inner(arg).resolve().annotation) for arg in get_args(subscripted.annotation)
-        ) if subscripted else ()
+        args = (
+            tuple(
+                _key_of(subscripted.inner(arg).resolve().annotation)
+                for arg in get_args(subscripted.annotation)
+            )
+            if subscripted
+            else ()
+        )
         key = (kind, args)
         if key in self.making:
             return self._again(key, kind.__qualname__)
@@ -212,25 +216,43 @@ class Builder:
         made = self.made[key] = self._within(key, lambda: self._record(kind, subscripted))
         return made
 
-    def _record(self, kind: type, subscripted: Hint | None) -> Record:
+    def _record(self, kind: Any, subscripted: Hint | None) -> Record:
         style, names = style_of(kind) or ("", {})
         hints = field_hints(kind, names, subscripted, self.outer)
         fields = {name: self.shape(hint) for name, hint in hints.items()}
         generic = bool(getattr(kind, "__parameters__", ()))
-        positional = len(fields)
-        if style == "struct":
-            parameters = inspect.signature(kind).parameters.values()
-            positional = sum(one.kind is not inspect.Parameter.KEYWORD_ONLY for one in parameters)
         return Record(
             kind,
             style,
             fields,
-            positional=positional,
+            positional=_positional(kind, tuple(fields)) if style == "struct" else len(fields),
             has_dict=style != "named tuple" and kind.__dictoffset__ != 0,
-            in_dict=0 if style == "struct" else sum(not has_slot(kind, name) for name in fields),
-            native=style == "struct" and not generic and kind.__dictoffset__ == 0 and _is_native(kind, fields),
+            in_dict=_in_dict(kind, style, tuple(fields)),
+            by_msgspec=style == "struct"
+            and not generic
+            and kind.__dictoffset__ == 0
+            and _is_native(kind, fields),
             plain_set=kind.__setattr__ is object.__setattr__,
         )
+
+
+def _positional(kind: Any, fields: tuple[str, ...]) -> int:
+    """How many fields the constructor of a Struct takes by position; it takes all of them by keyword."""
+    count = len(kind.__match_args__)
+    if kind.__match_args__ != fields[:count]:
+        return 0
+    try:
+        kind(*fields[:count], **dict.fromkeys(fields[count:]))
+    except TypeError:
+        return 0
+    return count
+
+
+def _in_dict(kind: Any, style: str, fields: tuple[str, ...]) -> int | None:
+    """How many of the fields are in an object's `__dict__`; None when objects differ in this."""
+    if style == "dataclass" and any(not one.init for one in dataclasses.fields(kind)):
+        return None
+    return 0 if style == "struct" else sum(not has_slot(kind, name) for name in fields)
 
 
 def _key_of(annotation: Any) -> Any:
@@ -243,7 +265,9 @@ def _key_of(annotation: Any) -> Any:
 
 def _is_native(kind: Any, fields: Mapping[str, Shape]) -> bool:
     """Whether msgspec's own view of a Struct is the one resolved here, and decodes exactly."""
-    if not all(shape.native and shape.straight and shape.wire is not None for shape in fields.values()):
+    if not all(
+        shape.is_native() and shape.is_straight() and shape.wire() is not None for shape in fields.values()
+    ):
         return False
     try:
         seen = {one.name: one.type for one in msgspec.structs.fields(kind)}
@@ -257,12 +281,12 @@ def _is_native(kind: Any, fields: Mapping[str, Shape]) -> bool:
 
 def member_shape(kind: Any) -> Shape:
     """The shape of an enumeration."""
-    straight = False
+    by_msgspec = False
     if not issubclass(kind, enum.Flag):
         kinds = {type(one._value_) for one in kind}
         try:
             encode, decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(kind).decode
-            straight = kinds in ({int}, {str}) and all(decode(encode(one)) is one for one in kind)
+            by_msgspec = kinds in ({int}, {str}) and all(decode(encode(one)) is one for one in kind)
         except Exception:
-            straight = False
-    return Member(kind, straight=straight, by_value=issubclass(kind, enum.Flag), native=straight)
+            by_msgspec = False
+    return Member(kind, by_msgspec=by_msgspec, by_value=issubclass(kind, enum.Flag))

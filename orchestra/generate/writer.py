@@ -6,7 +6,7 @@ import linecache
 import re
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Any
 
@@ -79,7 +79,7 @@ class Writer:
             self.line(text)
 
     @contextmanager
-    def block(self, header: str) -> Iterator[None]:
+    def block(self, header: str) -> Generator[None, None, None]:
         """Write `header`, to which a colon is added, and indent what is written in the `with`.
 
         A block in which nothing is written gets `pass`.

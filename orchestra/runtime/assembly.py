@@ -36,7 +36,10 @@ def assemble(app: Any, plan: Plan, wiring: Wiring, ensemble: Ensemble) -> Assemb
     """Wire an instance; nothing runs yet."""
     for name, subsystem in plan.subsystems.items():
         if not subsystem.wip:
-            ensemble.inboxes[name] = ensemble.make_inbox(name, subsystem.lanes, subsystem.signal_capacity)
+            inbox = ensemble.make_inbox(name, subsystem.lanes, subsystem.signal_capacity)
+            if subsystem.has_priority:
+                inbox.level = getattr(app, name).priority
+            ensemble.inboxes[name] = inbox
     receivers = dict(ensemble.inboxes)
     outgoing = _make_outgoing(plan, wiring, ensemble, receivers)
     outside = Post(OUTSIDE, None, plan, receivers, ensemble.dropped)
@@ -95,9 +98,8 @@ def _part(
 ) -> Part:
     name, actor = subsystem.name, getattr(app, subsystem.name)
     part = Part(name, subsystem, actor, inbox, ensemble.scheduler, ensemble.part_ended)
-    inbox.obey = partial(_obey, ensemble, inbox)
-    if subsystem.has_priority:
-        inbox.level = actor.priority
+    inbox.obey = lambda _order: ensemble.stop_unless_stopping()
+    finish = partial(inbox.close, "finished")
     sends = tuple(getattr(sent, "__origin__", sent) for sent in subsystem.sends)
     post = Post(name, sends, plan, receivers, ensemble.dropped)
     send, try_send = wiring.outboxes[name](post, receivers)
@@ -105,12 +107,11 @@ def _part(
     if subsystem.style is Style.RUN:
         recv, try_recv, recv_signal, following, inbox.taken = wiring.receivers[name](inbox)
         verbs |= {"recv": recv, "try_recv": try_recv, "recv_signal": recv_signal, "__anext__": following}
-        part.ctx = LiveContext(inbox, verbs, ensemble.stop_soon, partial(inbox.close, "finished"))
+        part.ctx = LiveContext(inbox, verbs, ensemble.stop_unless_stopping, finish)
         part.serve = partial(actor.run, part.ctx)
     else:
         verbs |= no_receiving(name)
-        orders = [partial(inbox.order, order) for order in (Order.STOP, Order.FINISH)]
-        part.ctx = LiveContext(inbox, verbs, *orders)
+        part.ctx = LiveContext(inbox, verbs, partial(_ask_to_stop, ensemble, part), finish)
         served, inbox.taken = wiring.workers[name](inbox, part.ctx, actor, part)
         if served.__name__ == "work":
             part.work = served
@@ -119,8 +120,10 @@ def _part(
     return part
 
 
-def _obey(ensemble: Ensemble, inbox: Inbox, order: Order) -> None:
-    if order is Order.STOP:
-        ensemble.begin_stop()
+def _ask_to_stop(ensemble: Ensemble, part: Part) -> None:
+    """Stop when the running handler of an Actor has returned, at the latest when the Actor has ended."""
+    if part.done:
+        ensemble.stop_unless_stopping()
     else:
-        inbox.close("finished")
+        part.asked_to_stop = True
+        part.inbox.order(Order.STOP)

@@ -28,21 +28,20 @@ def groups_of(senders: Mapping[str, Collection[str]]) -> tuple[Group, ...]:
 
 def ending(
     groups: Collection[Group],
-    finished: Collection[str],
     rests: Callable[[str], bool],
     awaited: Callable[[str], bool],
 ) -> Iterator[str]:
     """The parts whose inboxes end, when nothing comes from outside any more.
 
-    A group's inboxes end when all that may send to it from elsewhere have finished, and, if its members may
-    send to each other, all of them rest. An inbox for which a sender still waits does not end.
+    The groups are of those parts that have not finished. A group's inboxes end when nobody else may send to
+    it, and, if its members may send to each other, all of them rest. An inbox for which a sender still waits
+    does not end.
     """
     for group in groups:
-        living = [name for name in group.members if name not in finished]
-        if not living or not all(sender in finished for sender in group.senders):
+        if group.senders:
             continue
-        if all(rests(name) for name in living) if group.circular else not awaited(living[0]):
-            yield from living
+        if all(map(rests, group.members)) if group.circular else not awaited(group.members[0]):
+            yield from group.members
 
 
 def _group(members: tuple[str, ...], senders: Mapping[str, Collection[str]]) -> Group:

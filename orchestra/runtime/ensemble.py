@@ -2,15 +2,16 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Collection
 from typing import Any
 
-from orchestra.errors import Closed, StopTimeout
+from orchestra.errors import Closed, OrchestraError, StopTimeout
 from orchestra.plan import LanePlan, Plan
 from orchestra.runtime.endings import Group, ending, groups_of
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.letters import DeadLetter, Letters
-from orchestra.runtime.lifecycle import Phase
+from orchestra.runtime.lifecycle import Phase, may_follow
 from orchestra.runtime.part import Part
 from orchestra.runtime.scheduler import Scheduler
 
@@ -46,7 +47,7 @@ class Ensemble:
         self.error: Exception | None = None
         self.ended: asyncio.Future[None] = self.loop.create_future()
         self._senders: dict[str, tuple[str, ...]] = {}
-        self._groups: tuple[Group, ...] = ()
+        self._groups: tuple[Group, ...] | None = None
         self._finished: set[str] = set()
         self._timeout = PATIENCE
         self._deadline: asyncio.TimerHandle | None = None
@@ -66,7 +67,6 @@ class Ensemble:
 
     def launch(self) -> None:
         """Let every part run from the next turn of the loop."""
-        self._groups = groups_of(self._senders)
         for part in self.parts.values():
             part.launch(self.loop)
         if not self.parts:
@@ -77,7 +77,7 @@ class Ensemble:
     def close_outside(self) -> None:
         """Nothing more comes from outside: inboxes end one after the other, as the rest finishes or rests."""
         if self.phase is Phase.OPEN:
-            self.phase = Phase.DRAINING
+            self._enter(Phase.DRAINING)
             self.scheduler.on_rest = self._settle
             self.scheduler.poke()
 
@@ -89,7 +89,7 @@ class Ensemble:
         if self.phase is Phase.ENDED:
             return
         if self.phase is not Phase.STOPPING:
-            self.phase = Phase.STOPPING
+            self._enter(Phase.STOPPING)
             self.scheduler.on_rest = None
             for part in self.parts.values():
                 part.inbox.stop(failure)
@@ -97,9 +97,10 @@ class Ensemble:
                 self.outgoing.keep(failure)
         self._set_deadline(timeout)
 
-    def stop_soon(self) -> None:
-        """Stop at the next turn of the loop."""
-        self.loop.call_soon(self.begin_stop)
+    def stop_unless_stopping(self) -> None:
+        """Stop as for `ctx.stop()`: once a stop has begun it changes nothing, not the limit either."""
+        if self.phase in (Phase.OPEN, Phase.DRAINING):
+            self.begin_stop()
 
     def cancel(self) -> None:
         """Cancel every part that still runs; a second time changes nothing."""
@@ -113,13 +114,16 @@ class Ensemble:
         self._deadline = self.loop.call_later(GRACE, self._give_up)
 
     def part_ended(self, part: Part, error: BaseException | None) -> None:
-        """A part has finished: by itself, with an error, or cancelled."""
-        if self.phase is Phase.ENDED:
-            return
+        """A part has finished: by itself, with an error, or cancelled; perhaps after it was given up."""
         if error is not None:
             self._take_error(part, error)
+        if self.phase is Phase.ENDED:
+            return
+        if part.asked_to_stop:
+            self.stop_unless_stopping()
         part.inbox.close("finished" if self.phase is not Phase.STOPPING else "stopped")
         self._finished.add(part.name)
+        self._groups = None
         if self.outgoing is not None and self._finished.issuperset(self.outgoing_senders):
             self.outgoing.end()
         if len(self._finished) == len(self.parts):
@@ -150,9 +154,18 @@ class Ensemble:
             for inbox in self.inboxes.values():
                 if not inbox.silent:
                     inbox.fall_silent()
-        for name in ending(self._groups, self._finished, self._rests, self._awaited):
+        if self._groups is None:
+            self._groups = groups_of({part.name: self._living_senders(part) for part in self._running()})
+        for name in ending(self._groups, self._rests, self._awaited):
             if not self.parts[name].inbox.over:
                 self.parts[name].inbox.end()
+
+    def _enter(self, phase: Phase) -> None:
+        assert may_follow(self.phase, phase)
+        self.phase = phase
+
+    def _living_senders(self, part: Part) -> tuple[str, ...]:
+        return tuple(sender for sender in self._senders[part.name] if sender not in self._finished)
 
     def _rests(self, name: str) -> bool:
         return self.parts[name].inbox.resting
@@ -165,7 +178,7 @@ class Ensemble:
 
     def _set_deadline(self, timeout: float) -> None:
         when = self.loop.time() + timeout
-        if self._cancelling or (self._deadline is not None and self._deadline.when() <= when):
+        if when == math.inf or self._cancelling or (self._deadline is not None and self._deadline.when() <= when):
             return
         if self._deadline is not None:
             self._deadline.cancel()
@@ -184,7 +197,7 @@ class Ensemble:
         self._end()
 
     def _end(self) -> None:
-        self.phase = Phase.ENDED
+        self._enter(Phase.ENDED)
         self.scheduler.on_rest = None
         if self._deadline is not None:
             self._deadline.cancel()
@@ -195,7 +208,6 @@ class Ensemble:
             self.ended.set_result(None)
 
     def _take_error(self, part: Part, error: BaseException) -> None:
-        stopping = self.phase is Phase.STOPPING
         cancelled = isinstance(error, asyncio.CancelledError) and self._cancelling
         if part.inbox.current is not None:
             letter = DeadLetter(
@@ -206,9 +218,17 @@ class Ensemble:
             )
             part.inbox.current = None
             self.letters.bury(letter)
-        if cancelled or (stopping and isinstance(error, Closed)):
-            return
-        self._fail(part, error)
+        if not cancelled and not self._is_end(part, error):
+            self._fail(part, error)
+
+    def _is_end(self, part: Part, error: BaseException) -> bool:
+        """Whether an error only says that a part saw the end: `Closed` from its own inbox, or from any in a stop."""
+        if isinstance(error, BaseExceptionGroup):
+            return all(self._is_end(part, each) for each in error.exceptions)
+        if not isinstance(error, Closed):
+            return False
+        own = error.message is None and error.subsystem == part.name and part.inbox.over
+        return own or self.phase in (Phase.STOPPING, Phase.ENDED)
 
     def _fail(self, part: Part, error: BaseException) -> None:
         if self.error is not None:
@@ -216,7 +236,11 @@ class Ensemble:
             self.error.add_note(f"{part.name!r} failed too: {error!r}")
             return
         self.error = self._declared(part, error)
-        self.begin_stop(PATIENCE, self.error)
+        if self.phase in (Phase.OPEN, Phase.DRAINING):
+            self.begin_stop(PATIENCE, self.error)
+            return
+        for inbox in (*self.inboxes.values(), *((self.outgoing,) if self.outgoing is not None else ())):
+            inbox.failure = self.error
 
     def _declared(self, part: Part, error: BaseException) -> Exception:
         """The failure as an instance of the error type that the orchestra declares."""
@@ -225,9 +249,19 @@ class Ensemble:
             error.add_note(f"raised in {where} of {self.plan.name}")
             return error
         text = f"{where} of {self.plan.name} failed: {type(error).__name__}: {error}"
-        declared = self.plan.error(text)
+        declared = _made(self.plan.error, text)
         declared.__cause__ = error
         return declared
 
     def _bury(self, entry: Any, subsystem: str, reason: str) -> None:
         self.letters.bury(DeadLetter(entry, subsystem, reason))
+
+
+def _made(kind: type[Exception], text: str) -> Exception:
+    """An error of the declared type, or of the default one where that cannot be made from a text."""
+    try:
+        return kind(text)
+    except Exception as refused:
+        error = OrchestraError(text)
+        error.add_note(f"the declared {kind.__qualname__} could not be made from a text: {refused!r}")
+        return error

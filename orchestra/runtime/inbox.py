@@ -60,6 +60,7 @@ class Inbox:
         "silent",
         "strand",
         "taken",
+        "wake",
         "work",
     )
 
@@ -100,11 +101,12 @@ class Inbox:
         self.taken: Callable[[], tuple[int, ...]] = lambda: (0,) * len(self.lanes)
         self._others: deque[asyncio.Future[None]] = deque()
         self._receivers: set[asyncio.Task[Any]] = set()
+        self.wake = _waker(self, self._others, scheduler)
         self._listening = False
         self._listeners: deque[asyncio.Future[None]] = deque()
         self._room_for_signals: list[asyncio.Future[None]] = []
 
-    park = staticmethod(park)
+    park = park
 
     # senders
 
@@ -114,17 +116,15 @@ class Inbox:
         asked = getattr(priority, "name", None) or repr(priority)
         raise UndeclaredPriority(f"{self.name!r} has no {asked} lane; it has {has}", message, self.name)
 
-    def wake(self) -> None:
-        """Let one of those who wait for a message go on."""
-        if self._others and not self.parked:
+    def wake_other(self) -> None:
+        """Let a receiver in a Task of its own go on; the strand goes first where it waits too."""
+        if self.parked:
+            self.parked = False
+            assert self.work is not None
+            self._scheduler.add(self.work)
+        else:
             _release_one(self._others)
-            self.idle = bool(self._others)
-            return
-        self.parked = False
         self.idle = bool(self._others)
-        self._scheduler.ready.append(self.work)  # type: ignore[arg-type]  # set before anything parks
-        if not self._scheduler.awake:
-            self._scheduler.rise()
 
     def signal(self, signal: Any) -> None:
         """Put a signal, whatever the capacity: the conductor waits afterwards, not before."""
@@ -168,7 +168,7 @@ class Inbox:
         if self.strand is not None and task is self.strand.task:
             self.parked = self.idle = True
             try:
-                await park()
+                await park
             except BaseException:
                 self.parked = False
                 self._pass_on()
@@ -188,7 +188,7 @@ class Inbox:
         if self.strand is not None and task is self.strand.task:
             self._listening = True
             try:
-                await park()
+                await park
             except BaseException:
                 self._listening = False
                 self._pass_on()
@@ -202,7 +202,7 @@ class Inbox:
         if self.strand is not None and asyncio.current_task() is self.strand.task:
             assert self.work is not None
             self._scheduler.add(self.work)
-            await park()
+            await park
         else:
             await asyncio.sleep(0)
         return self._scheduler.budget
@@ -341,3 +341,19 @@ def _release_one(line: deque[asyncio.Future[None]]) -> None:
         if not future.done():
             future.set_result(None)
             return
+
+
+def _waker(inbox: Inbox, others: deque[asyncio.Future[None]], scheduler: Scheduler) -> Callable[[], None]:
+    """What a sender calls that finds the inbox idle: it lets one of those who wait go on."""
+    ready = scheduler.ready.append
+
+    def wake() -> None:
+        if others:
+            inbox.wake_other()
+            return
+        inbox.idle = inbox.parked = False
+        ready(inbox.work)  # type: ignore[arg-type]  # it is set before anything waits
+        if not scheduler.awake:
+            scheduler.rise()
+
+    return wake

@@ -13,7 +13,7 @@ import asyncio
 import enum
 import math
 import sys
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -33,10 +33,12 @@ class Gate(enum.Enum):
 class Ticket:
     """The place of one waiting sender."""
 
-    __slots__ = ("early", "future")
+    __slots__ = ("early", "future", "granted")
 
     def __init__(self, future: asyncio.Future[None]) -> None:
         self.future = future
+        self.granted = False
+        """A place in the queue is kept for it."""
         self.early = False
         """It was granted and has woken, but a ticket in front of it has not put its message yet."""
 
@@ -85,7 +87,7 @@ class Lane:
         self.capacity = sys.maxsize if plan.capacity == math.inf else int(plan.capacity)
         self.queue: deque[Any] = deque()
         self.room = self.capacity
-        self.waiting: deque[Ticket] = deque()
+        self.waiting: OrderedDict[Ticket, None] = OrderedDict()
         self.blocked = 0
         self.evicted = 0
         self._granted: deque[Ticket] = deque()
@@ -124,9 +126,8 @@ class Lane:
         """
         if self.offer(entry):
             return True
-        if self._gate is not Gate.OPEN:
-            return self._put_late(entry, message)
-        return await self.redeem(self.claim(message), entry, message)
+        ticket = self.claim(entry, message)
+        return ticket is None or await self.redeem(ticket, entry, message)
 
     def put_now(self, entry: Any, message: Any) -> bool:
         """Put an entry without waiting, or raise `Full` or `Closed` with the message."""
@@ -136,12 +137,18 @@ class Lane:
             return self._put_late(entry, message)
         raise Full(message, self.subsystem, self.priority)
 
-    def claim(self, message: Any) -> Ticket:
-        """Join those who wait for room, or raise `Full` when the policy is not to wait."""
+    def claim(self, entry: Any, message: Any) -> Ticket | None:
+        """Join those who wait for room, or raise `Full` when the policy is not to wait.
+
+        A lane that is no longer open lets nobody wait: it takes the entry at once (None), or raises `Closed`.
+        """
+        if self._gate is not Gate.OPEN:
+            self._put_late(entry, message)
+            return None
         if self._fails:
             raise Full(message, self.subsystem, self.priority)
         ticket = Ticket(self._loop.create_future())
-        self.waiting.append(ticket)
+        self.waiting[ticket] = None
         self.room = 0
         self.blocked += 1
         return ticket
@@ -150,43 +157,46 @@ class Lane:
         """Wait for the ticket's turn, and put the entry. Cancelling gives the place to the next."""
         try:
             await ticket.future
-            while self._gate is Gate.OPEN and self._granted[0] is not ticket:
+            while ticket.granted and self._granted[0] is not ticket:
                 ticket.future = self._loop.create_future()
                 ticket.early = True
                 await ticket.future
         except BaseException:
-            self._withdraw(ticket)
+            self.withdraw(ticket)
             raise
-        if self._gate is not Gate.OPEN:
-            return self._put_late(entry, message)
+        if not ticket.granted:
+            raise self._refusal(message)
         self._granted.popleft()
-        self.queue.append(entry)
+        ticket.granted = False
+        self._accept(entry)
         self.settle()
-        self._arrived()
         return True
 
     def settle(self) -> None:
         """Grant what room there is to those who wait, and say what room others may use."""
         waiting, granted = self.waiting, self._granted
         while waiting and len(self.queue) + len(granted) < self.capacity:
-            ticket = waiting.popleft()
+            ticket, _ = waiting.popitem(last=False)
             granted.append(ticket)
+            ticket.granted = True
             _wake(ticket)
         if granted and granted[0].early:
             _wake(granted[0])
-        self.room = 0 if waiting or granted else self.capacity
+        if not waiting:
+            waiting.clear()  # gives back the memory of those who have left
+        self.room = 0 if waiting or granted or self._gate is not Gate.OPEN else self.capacity
 
     def stop(self) -> None:
         """Bury what is queued; from now on messages that fit are accepted and buried at once."""
         if self._gate is Gate.OPEN:
-            self._spare = self.capacity - len(self.queue)
+            self._spare = self.capacity - len(self.queue) - len(self._granted)
             self._shut(Gate.STOPPING)
             self._bury_all("stopped")
 
     def keep(self) -> None:
         """As `stop`, but the receiver is outside and goes on: what is queued, and what fits, stays for it."""
         if self._gate is Gate.OPEN:
-            self._spare = self.capacity - len(self.queue)
+            self._spare = self.capacity - len(self.queue) - len(self._granted)
             self._keeps = True
             self._shut(Gate.STOPPING)
 
@@ -195,32 +205,45 @@ class Lane:
         self._shut(Gate.SHUT)
         self._bury_all(reason)
 
-    def _withdraw(self, ticket: Ticket) -> None:
-        for line in (self.waiting, self._granted):
-            if ticket in line:
-                line.remove(ticket)
-        if self._gate is Gate.OPEN:
-            self.settle()
+    def withdraw(self, ticket: Ticket) -> None:
+        """Give up a place, kept or waited for: it goes to the next. A ticket that has none is let go."""
+        if ticket.granted:
+            ticket.granted = False
+            self._granted.remove(ticket)
+            if self._gate is not Gate.OPEN:
+                self._spare += 1
+        else:
+            self.waiting.pop(ticket, None)
+        self.settle()
         self._left()
 
     def _put_late(self, entry: Any, message: Any) -> bool:
-        if self._gate is Gate.SHUT or self._spare <= 0:
+        """Accept what fits after a stop; behind those for whom a place is kept, one would have to wait."""
+        if self._gate is Gate.SHUT or self._spare <= 0 or self._granted:
             raise self._refusal(message)
         self._spare -= 1
-        if self._keeps:
-            self.queue.append(entry)
-            self._arrived()
-            return True
-        self.evicted += 1
-        self._bury(entry, "stopped")
+        self._accept(entry)
         return True
 
+    def _accept(self, entry: Any) -> None:
+        if self._gate is Gate.OPEN or self._keeps:
+            self.queue.append(entry)
+            self._arrived()
+        else:
+            self.evicted += 1
+            self._bury(entry, "stopped")
+
     def _shut(self, gate: Gate) -> None:
+        """Let those who wait go; those for whom a place is kept use it, unless the receiver has ended."""
         self._gate = gate
         self.room = 0
-        for line in (self.waiting, self._granted):
-            while line:
-                _wake(line.popleft())
+        while self.waiting:
+            ticket, _ = self.waiting.popitem(last=False)
+            _wake(ticket)
+        while self._granted and gate is Gate.SHUT:
+            ticket = self._granted.popleft()
+            ticket.granted = False
+            _wake(ticket)
 
     def _bury_all(self, reason: str) -> None:
         while self.queue:

@@ -19,6 +19,7 @@ class Part:
 
     The strand runs `started`, serves until the inbox is over, runs `stopped`, and tells `ended`. The
     plain functions of a synchronous Actor run from the ready-queue meanwhile, in the same context.
+    `asked_to_stop` says that the orchestra is to stop when it has ended, or before.
     """
 
     __slots__ = (
@@ -27,6 +28,7 @@ class Part:
         "_scheduler",
         "_serving",
         "actor",
+        "asked_to_stop",
         "ctx",
         "done",
         "inbox",
@@ -53,6 +55,7 @@ class Part:
         self.serve: Callable[[], Coroutine[Any, Any, None]] | None = None
         self.work: Step | None = None
         self.done = False
+        self.asked_to_stop = False
         self._scheduler = scheduler
         self._ended = ended
         self._error: BaseException | None = None
@@ -142,7 +145,7 @@ class Part:
         self._serving = True
         self._scheduler.add(inbox.work)
         while self._serving:
-            await park()
+            await park
         if self._error is not None:
             raise self._error
 

@@ -12,6 +12,7 @@ import attrs
 
 from orchestra.box import Box, Codec, codec_of
 from orchestra.errors import Closed, Full, UndeclaredMessage
+from orchestra.messages import derives
 from orchestra.plan import Plan, Route
 from orchestra.priority import Priority
 from orchestra.runtime.inbox import Inbox
@@ -89,10 +90,19 @@ class Post:
         route = self._plan.route_of(kind)
         if route is None:
             raise self._undeclared(kind, message, "nobody receives it")
-        if self._sends is not None and not any(base in self._sends for base in kind.__mro__):
+        if self._sends is not None and not self._declares(kind, route.kind):
             raise self._undeclared(kind, message, f"{self._sender!r} does not declare that it sends it")
         way = self._ways[kind] = self._way(kind, route)
         return way
+
+    def _declares(self, kind: type, routed: type) -> bool:
+        """Whether the sender declares a base of this class, and one in line with the type it is routed as.
+
+        With two bases the class may be routed by the other one; then the receiver would not know of the sender.
+        """
+        assert self._sends is not None
+        bases = [sent for sent in self._sends if derives(kind, sent)]
+        return any(derives(sent, routed) or derives(routed, sent) for sent in bases)
 
     def _way(self, kind: type, route: Route) -> _Way:
         names = ("outgoing",) if route.outgoing else route.receivers
@@ -129,16 +139,31 @@ async def _spread(places: list[tuple[Lane, Any]], message: Any) -> None:
 
     Cancelling withdraws the message where it still waits. A lane that fails does so when the rest is done.
     """
-    waits, full = [], None
+    tickets: list[tuple[Lane, Ticket, Any]] = []
+    errors: list[BaseException | None] = []
     for lane, entry in [(lane, entry) for lane, entry in places if not lane.offer(entry)]:
         try:
-            waits.append(_redeem(lane, lane.claim(message), entry, message))
-        except Full as error:
-            full = error
-    if waits:
-        await asyncio.gather(*waits)
-    if full is not None:
-        raise full
+            ticket = lane.claim(entry, message)
+        except (Full, Closed) as refusal:
+            errors.append(refusal)
+        else:
+            if ticket is not None:
+                tickets.append((lane, ticket, entry))
+    if tickets:
+        errors += await _redeem_all(tickets, message)
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+async def _redeem_all(tickets: list[tuple[Lane, Ticket, Any]], message: Any) -> list[BaseException | None]:
+    waits = [_redeem(lane, ticket, entry, message) for lane, ticket, entry in tickets]
+    try:
+        return await asyncio.gather(*waits, return_exceptions=True)
+    except BaseException:
+        for lane, ticket, _ in tickets:
+            lane.withdraw(ticket)  # one whose Task had not begun to wait knows nothing of the cancelling
+        raise
 
 
 async def _redeem(lane: Lane, ticket: Ticket, entry: Any, message: Any) -> None:

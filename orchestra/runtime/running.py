@@ -81,7 +81,7 @@ class Running:
         self._ensemble.close_outside()
         if timeout is not None:
             await asyncio.wait([self._ensemble.ended], timeout=timeout)
-            self._ensemble.begin_stop()
+            self._ensemble.stop_unless_stopping()
         await self._ended()
 
     async def stop(self, timeout: float = PATIENCE) -> None:
@@ -98,9 +98,16 @@ class Running:
         await self._ended()
 
     async def wait(self) -> None:
-        """Wait until the orchestra has ended; raise its error. It does not make it end."""
+        """Wait until the orchestra has ended; raise its error, each time. It does not make it end."""
         self._check_outside("wait")
-        await self._ended()
+        if (error := await self.outcome()) is not None:
+            self._raised = True
+            raise error
+
+    async def outcome(self) -> Exception | None:
+        """Wait until the orchestra has ended; return its error, or None. Cancelling ends only the wait."""
+        await asyncio.shield(self._ensemble.ended)
+        return self._ensemble.error
 
     def meters(self) -> Mapping[str, Meters]:
         """A snapshot of what went through each subsystem's inbox, in messages."""
@@ -119,39 +126,42 @@ class Running:
 
     async def leave(self, error: BaseException | None) -> None:
         """Stop at the end of `async with`; the orchestra's own error comes before that of the body."""
-        try:
-            await self._stop_for_good()
-        except asyncio.CancelledError:
-            raise
-        except Exception as failure:
-            if error is not None and not isinstance(error, Exception):
-                error.add_note(f"and {self._ensemble.plan.name} failed: {failure!r}")
-                return
-            raise
-
-    async def _stop_for_good(self) -> None:
         self._ensemble.begin_stop()
         try:
             await self._ended()
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as cancelled:
             self._ensemble.cancel()
             await asyncio.wait([self._ensemble.ended])
+            self._note_failure(cancelled)
             raise
+        except Exception as failure:
+            if error is None or isinstance(error, Exception):
+                raise
+            error.add_note(f"and {self._ensemble.plan.name} failed: {failure!r}")
+
+    def _note_failure(self, error: BaseException) -> None:
+        if self._ensemble.error is not None and not self._raised:
+            error.add_note(f"and {self._ensemble.plan.name} failed: {self._ensemble.error!r}")
 
     async def _ended(self) -> None:
-        await asyncio.shield(self._ensemble.ended)
-        error = self._ensemble.error
-        if error is not None and not self._raised:
+        """Wait for the end, and raise the error unless somebody had been told it before this call."""
+        told = self._raised
+        error = await self.outcome()
+        if error is not None and not told:
             self._raised = True
             raise error
 
-    def _check_open(self, given: Any) -> None:
+    def _check_thread(self) -> None:
         if threading.get_ident() != self._thread:
             raise RuntimeError(f"{self!r} belongs to the thread of its event loop, and this is another one")
+
+    def _check_open(self, given: Any) -> None:
+        self._check_thread()
         if self._ensemble.phase is not Phase.OPEN:
             raise self._ensemble.closed(given)
 
     def _check_outside(self, verb: str) -> None:
+        self._check_thread()
         task = asyncio.current_task()
         for part in self._ensemble.parts.values():
             if part.task is task and not part.done:

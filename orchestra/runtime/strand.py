@@ -11,16 +11,22 @@ import asyncio
 import contextvars
 import types
 from collections.abc import Callable, Coroutine, Generator
-from functools import partial
 from typing import Any, Final
+
+from orchestra.runtime.scheduler import Step
 
 PARKED: Final = object()
 
 
-@types.coroutine
-def park() -> Generator[Any, None, None]:
-    """Wait until the strand is stepped again; only the strand's own coroutine may await this."""
-    yield PARKED
+class _Park:
+    """Awaiting it yields `PARKED` once. A tuple's iterator does that with no frame of its own."""
+
+    __slots__ = ()
+    __await__ = (PARKED,).__iter__
+
+
+park: Final[Any] = _Park()
+"""`await park` waits until the strand is stepped again; only the strand's own coroutine may do so."""
 
 
 @types.coroutine
@@ -42,8 +48,8 @@ class Strand:
         "_loop",
         "_outcome",
         "_parked",
-        "_resume",
         "context",
+        "step",
         "task",
     )
 
@@ -57,32 +63,12 @@ class Strand:
         context = self.context = contextvars.copy_context()
         self._loop = loop
         self._coroutine = coroutine
-        run: Any = context.run
-        self._resume = partial(run, coroutine.send)
         self._parked = parked
         self._awaited: Any = PARKED
         self._outcome: BaseException | None = None
         self._handoff = loop.create_future()
         self.task: asyncio.Task[None] = loop.create_task(self._drive(), name=name, context=context)
-
-    def step(self, budget: int) -> int:
-        """Run the coroutine until it suspends; return what is left of the budget."""
-        if self._handoff.done():  # cancelled meanwhile: the Task goes on from here
-            return budget
-        task, loop = self.task, self._loop
-        asyncio._enter_task(loop, task)
-        try:
-            awaited = self._resume(None)
-        except BaseException as error:  # the Task ends with it
-            self._outcome = error
-            awaited = None
-        finally:
-            asyncio._leave_task(loop, task)
-        if awaited is not PARKED:
-            self._awaited = awaited
-            if not self._handoff.done():
-                self._handoff.set_result(None)
-        return budget - 1
+        self.step = _stepper(self, coroutine, loop)
 
     def where(self) -> str:
         """The place in the source where the coroutine is suspended: file, line, function."""
@@ -93,6 +79,13 @@ class Strand:
         if frame is None:
             return "its end"
         return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_qualname}"
+
+    def suspended(self, awaited: Any, outcome: BaseException | None) -> None:
+        """A step came to something other than parking: the Task goes on from there."""
+        self._awaited = awaited
+        self._outcome = outcome
+        if not self._handoff.done():
+            self._handoff.set_result(None)
 
     async def _drive(self) -> None:
         while True:
@@ -132,3 +125,27 @@ class Strand:
                 return False
             if awaited is PARKED:
                 return True
+
+
+def _stepper(strand: Strand, coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> Step:
+    """What the ready-queue holds for a strand: a function that runs the coroutine until it suspends."""
+    enter, leave = asyncio._enter_task, asyncio._leave_task
+    run: Callable[..., Any] = strand.context.run
+    send, task = coroutine.send, strand.task
+
+    def step(budget: int) -> int:
+        if strand._handoff.done():
+            return budget
+        enter(loop, task)
+        try:
+            awaited = run(send, None)
+        except BaseException as error:
+            leave(loop, task)
+            strand.suspended(None, error)
+            return budget
+        leave(loop, task)
+        if awaited is not PARKED:
+            strand.suspended(awaited, None)
+        return budget - 1
+
+    return step

@@ -81,6 +81,10 @@ class Booth:
     name: str = "booth"
 
 
+class Heir(Circle):
+    """Adds nothing, so the plan is that of Circle."""
+
+
 class Plain: ...
 
 

@@ -16,6 +16,9 @@ T = TypeVar("T")
 class Halt(msgspec.Struct, frozen=True): ...
 
 
+class Spare(msgspec.Struct, frozen=True): ...
+
+
 class Colour(enum.Enum):
     RED = 1
 
@@ -67,7 +70,7 @@ def plan_for(consumed: Any, sent: Any = (), *, boxing: bool = True) -> Plan:
     @orchestra(signal=Halt, event=Halt, boxed_messages=boxing)
     class App:
         taker: Taker = subsystem(consumes=consumed)
-        giver: Taker = subsystem(consumes=Halt, sends=sent, boxed=False)
+        giver: Taker = subsystem(consumes=Spare, sends=sent, boxed=False)
 
     return plan_of(App)
 

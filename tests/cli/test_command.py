@@ -58,6 +58,10 @@ def test_graph_draws_for_graphviz_by_default_and_for_mermaid(command: Command) -
     assert "desk" in mermaid.stdout
 
 
+def test_an_heir_that_adds_nothing_has_the_plan_of_its_base(command: Command) -> None:
+    assert command("expand", "shop:Heir").stdout == command("expand", "shop:Circle").stdout
+
+
 def test_graph_writes_a_file(command: Command, folder: Path) -> None:
     done = command("graph", "shop:Circle", "--format", "mermaid", "-o", "circle.mmd")
     assert (done.returncode, done.stdout) == (0, "")
@@ -279,23 +283,20 @@ def test_importing_the_library_imports_neither_cyclopts_nor_rich() -> None:
 
 def test_run_ends_with_status_0_at_the_first_interrupt(folder: Path) -> None:
     (folder / "waits.py").write_text(
+        "import asyncio\n"
         "from shop import *\n"
         "class Waiter(Subsystem):\n"
         "    async def run(self, ctx):\n"
         "        print('ready', flush=True)\n"
-        "        import asyncio\n"
-        "        async with asyncio.TaskGroup():\n"
-        "            await asyncio.sleep(0.05)\n"
         "        async for item in ctx: ...\n"
         "        print('over')\n"
         "class Talker(Subsystem):\n"
         "    async def run(self, ctx):\n"
-        "        import asyncio\n"
         "        while not ctx.closed:\n"
         "            await asyncio.sleep(0.01)\n"
         "@orchestra(signal=Halt, event=Halt)\n"
         "class App:\n"
-        "    waiter: Waiter = subsystem(consumes=Order)\n"
+        "    waiter: Waiter = subsystem(consumes=Order, sends=[Basket])\n"
         "    talker: Talker = subsystem(consumes=Basket, sends=[Order])\n"
         "def app(): return App(waiter=Waiter(), talker=Talker())\n",
         encoding="utf-8",
@@ -312,7 +313,8 @@ def test_run_ends_with_status_0_at_the_first_interrupt(folder: Path) -> None:
     for line in process.stdout:
         if line == "ready\n":
             break
-    time.sleep(0.2)
+    time.sleep(0.3)
+    assert process.poll() is None
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
     assert process.returncode == 0, err

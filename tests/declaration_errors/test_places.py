@@ -79,7 +79,7 @@ def the_second_of_that_name() -> None:
         first: One = subsystem(consumes=A, message_capacity=0)
 
     @deco
-    class App:  # type: ignore[no-redef]
+    class App:  # type: ignore[no-redef]  # noqa: F811
         class Inner:
             first: int
 
@@ -187,7 +187,9 @@ def test_a_boxed_class_that_cannot_be_packed_is_refused() -> None:
     @boxed
     class Plain: ...
 
-    with pytest.raises(DeclarationError, match=r"^App\.first: Plain is marked @boxed and cannot be packed: \w"):
+    with pytest.raises(
+        DeclarationError, match=r"^App\.first: Plain is marked @boxed and cannot be packed: \w"
+    ):
 
         @deco
         class App:

@@ -138,8 +138,8 @@ def two_consumers():
 
 
 @says(
-    "App.first and App.second both consume Msg (Msg[int] and Msg[str] are one class): a type has one consumer; "
-    "for a copy to each use subscribes=[...] in both"
+    "App.first and App.second both consume Msg (Msg[int] and Msg[str] are one class): a type has "
+    "one consumer; for a copy to each use subscribes=[...] in both"
 )
 def two_consumers_of_one_generic_class():
     @deco
@@ -322,7 +322,10 @@ def yielding_on_event():
 # What is given as a message type
 
 NONE = "None is no message: leave it out of the union, and give no Optional[...]"
-BY_CLASS = "is not a message type, for messages are routed by their class: name the classes, or a base class they share"
+BY_CLASS = (
+    "is not a message type, for messages are routed by their class: "
+    "name the classes, or a base class they share"
+)
 
 for spelling in (None | A, Optional[A], Union[A, None], Union[B, Optional[A]], A | (B | None), type(None)):
     says(f"App.first: consumes: {NONE}")(lambda spelling=spelling: one(consumes=spelling))
@@ -352,7 +355,9 @@ def an_instance():
     one(consumes=A())
 
 
-@says("App.first: consumes: [A] is a list, not a message type: write a union, A | B".replace("[A]", repr([A])))
+@says(
+    "App.first: consumes: [A] is a list, not a message type: write a union, A | B".replace("[A]", repr([A]))
+)
 def a_list():
     one(consumes=[A])
 
@@ -557,7 +562,10 @@ def annotation_is_no_subsystem():
     of(int)
 
 
-@says("App.first: its annotation is One | None, and subsystem(...) needs a class derived from Subsystem or Actor")
+@says(
+    "App.first: its annotation is One | None, and subsystem(...) needs a class derived "
+    "from Subsystem or Actor"
+)
 def annotation_is_optional():
     of(Optional[One])  # type: ignore[arg-type]
 
@@ -585,7 +593,10 @@ def annotation_names_no_attribute():
         first: "asyncio.Absent" = subsystem(consumes=A)  # type: ignore[name-defined]
 
 
-SELF_NAMED = "it is named like the class in its own annotation, where that name means the field: name the field otherwise"
+SELF_NAMED = (
+    "it is named like the class in its own annotation, where that name means the field: "
+    "name the field otherwise"
+)
 
 
 @says(f"App.One: {SELF_NAMED}, such as one")
@@ -696,7 +707,9 @@ def the_base_itself():
     of(Subsystem)
 
 
-@says("App.first: Astray has no run: give it async def run(self, ctx); a class with handlers derives from Actor")
+@says(
+    "App.first: Astray has no run: give it async def run(self, ctx); a class with handlers derives from Actor"
+)
 def handlers_in_a_subsystem():
     class Astray(Subsystem):
         def handle(self, ctx, message): ...
@@ -969,7 +982,9 @@ def wip_is_a_number():
     one(consumes=A, wip=1)
 
 
-@pytest.mark.parametrize(("text", "make"), cases, ids=[f"{n}-{make.__name__}" for n, (_, make) in enumerate(cases)])
+@pytest.mark.parametrize(
+    ("text", "make"), cases, ids=[f"{n}-{make.__name__}" for n, (_, make) in enumerate(cases)]
+)
 def test_the_mistake_is_told(text: str, make: Callable[[], Any]) -> None:
     with pytest.raises(DeclarationError) as caught:
         make()
@@ -980,7 +995,9 @@ def test_the_mistake_is_told(text: str, make: Callable[[], Any]) -> None:
 
 
 def test_handles_without_types_is_refused_at_once() -> None:
-    with pytest.raises(DeclarationError, match=r"^@handles needs the message types it is for: write @handles\(Type\)$"):
+    with pytest.raises(
+        DeclarationError, match=r"^@handles needs the message types it is for: write @handles\(Type\)$"
+    ):
         handles()
     with pytest.raises(DeclarationError, match=r"^@handles \(.*on_a\) needs the message types"):
 
@@ -994,7 +1011,10 @@ def test_plan_of_an_undecorated_class_says_what_to_do() -> None:
 
     with pytest.raises(DeclarationError) as caught:
         plan_of(Plain)
-    assert str(caught.value) == "Plain is no orchestra: plan_of takes a class with @orchestra(signal=..., event=...)"
+    assert (
+        str(caught.value)
+        == "Plain is no orchestra: plan_of takes a class with @orchestra(signal=..., event=...)"
+    )
     with pytest.raises(DeclarationError):
         plan_of(7)  # type: ignore[arg-type]
 
@@ -1002,5 +1022,7 @@ def test_plan_of_an_undecorated_class_says_what_to_do() -> None:
 def test_an_unknown_argument_is_refused_by_python() -> None:
     with pytest.raises(TypeError, match="restart"):
         subsystem(consumes=A, restart=None)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="event"):
+        orchestra(signal=Sig)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="colour"):
         orchestra(signal=Sig, event=Ev, colour=1)  # type: ignore[call-arg]

@@ -16,6 +16,7 @@ import termios
 import time
 import tokenize
 from collections import Counter
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -192,27 +193,32 @@ def test_a_line_is_code_comment_or_blank() -> None:
     assert (counted.code, counted.comment, counted.blank) == (8, 1, 3)
 
 
-def counting_the_standard_library() -> "subprocess.Popen[str]":
-    process = subprocess.Popen(
+@contextlib.contextmanager
+def counting_the_standard_library() -> Generator["subprocess.Popen[str]"]:
+    """A census that has shown some files on a line of its stderr."""
+    with subprocess.Popen(
         [sys.executable, "-m", "examples.census", "--json"],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",
-    )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("census: ") and not line.startswith("census: 0 "):
-            break
-    return process
+    ) as process:
+        try:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if line.startswith("census: ") and not line.startswith("census: 0 "):
+                    break
+            yield process
+        finally:
+            process.kill()
 
 
 def test_an_interrupt_ends_it_with_the_figures_so_far_and_status_0() -> None:
-    process = counting_the_standard_library()
-    process.send_signal(signal.SIGINT)
-    began = time.monotonic()
-    out, err = process.communicate(timeout=20)
-    assert process.returncode == 0, err
+    with counting_the_standard_library() as process:
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        out, err = process.communicate(timeout=20)
+        assert process.returncode == 0, err
     assert time.monotonic() - began < 10
     report = msgspec.json.decode(out, type=Report)
     assert not report.final
@@ -220,14 +226,15 @@ def test_an_interrupt_ends_it_with_the_figures_so_far_and_status_0() -> None:
 
 
 def test_sigusr1_asks_for_a_report_at_once() -> None:
-    process = counting_the_standard_library()
-    assert process.stderr is not None
-    began = time.monotonic()
-    process.send_signal(signal.SIGUSR1)
-    assert process.stderr.readline().startswith("census: ")
-    assert time.monotonic() - began < 0.9
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=20)
+    with counting_the_standard_library() as process:
+        assert process.stderr is not None
+        began = time.monotonic()
+        for _ in range(6):  # six seconds, if each waited for the clock
+            process.send_signal(signal.SIGUSR1)
+            assert process.stderr.readline().startswith("census: ")
+        assert time.monotonic() - began < 4
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
 
 
 def test_on_a_terminal_a_bar_is_drawn_and_the_key_q_stops_the_walker() -> None:
@@ -254,6 +261,7 @@ def test_on_a_terminal_a_bar_is_drawn_and_the_key_q_stops_the_walker() -> None:
         assert process.wait(timeout=30) == 0, shown
     finally:
         process.kill()
+        process.wait()
         os.close(parent)
     text = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", shown).decode()
     assert "q: stop" in text

@@ -10,7 +10,7 @@ from examples.backpressure import Bakery
 from examples.census import Census
 from examples.duo import Duo
 from orchestra import plan_of
-from orchestra.graph import CycleKind, graph_of
+from orchestra.graph import CycleKind
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,7 +48,7 @@ def test_the_baker_is_slowed_down_and_the_signal_overtakes_the_trays() -> None:
 
 @pytest.mark.parametrize("app", [Duo, Bakery, Census])
 def test_no_example_can_lock_up(app: type) -> None:
-    assert all(cycle.kind is CycleKind.BROKEN for cycle in graph_of(plan_of(app)).cycles)
+    assert all(cycle.kind is CycleKind.BROKEN for cycle in plan_of(app).graph.cycles)
 
 
 def test_the_census_has_a_boxed_and_an_unboxed_subsystem_and_a_lane_for_what_is_urgent() -> None:

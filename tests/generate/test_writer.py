@@ -24,7 +24,11 @@ def _clean_linecache() -> Any:
 
 def test_a_name_is_handed_out_once() -> None:
     names = Names(["order"])
-    assert [names.unique("order"), names.unique("order"), names.unique("line")] == ["order_2", "order_3", "line"]
+    assert [names.unique("order"), names.unique("order"), names.unique("line")] == [
+        "order_2",
+        "order_3",
+        "line",
+    ]
 
 
 @given(st.lists(st.one_of(st.text(), st.sampled_from([*keyword.kwlist, "type", "set", "a", "a_2"]))))

@@ -1,0 +1,231 @@
+"""One lane under every order of sends, takes, cancellations and closing, against a simple model."""
+
+import asyncio
+
+import attrs
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from orchestra.errors import Closed, Full
+from orchestra.overflow import Block
+from orchestra.plan import LanePlan
+from orchestra.priority import Priority
+from orchestra.runtime.lane import Lane
+from tests.runtime.clockwork import Clockwork, dawdling
+
+
+@attrs.define(eq=False)
+class Sender:
+    """One send that may wait. `number` is its place among all sends, given when the send is called."""
+
+    task: "asyncio.Task[None] | None" = None
+    number: int | None = None
+    outcome: str = "pending"
+    cancels: int = 0
+
+
+class LaneMachine(RuleBasedStateMachine):
+    """The entries are numbers in the order in which the sends were called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = Clockwork()
+        self.calls = 0
+        self.senders: list[Sender] = []
+        self.accepted: set[int] = set()
+        self.taken: list[int] = []
+        self.buried: list[int] = []
+        self.arrivals = 0
+        self.phase = "open"
+        self.fits_late = 0
+
+    @initialize(capacity=st.integers(1, 4))
+    def make(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.lane = Lane(
+            "sink",
+            LanePlan(Priority.NORMAL, capacity, Block()),
+            self.loop,
+            self.arrived,
+            lambda entry, _: self.buried.append(entry),
+            lambda message: Closed("closed", message, "sink"),
+            lambda: None,
+        )
+
+    def arrived(self) -> None:
+        self.arrivals += 1
+
+    # what senders do
+
+    async def sending(self, sender: Sender) -> None:
+        number = sender.number = self.calls
+        self.calls += 1
+        lane = self.lane
+        try:
+            if len(lane.queue) < lane.room:  # as generated code does
+                lane.queue.append(number)
+            else:
+                assert await lane.put(number, number) is True
+        except BaseException as error:
+            sender.outcome = type(error).__name__
+            if isinstance(error, Closed):
+                assert error.message == number
+                assert self.phase != "open"
+            else:
+                assert isinstance(error, asyncio.CancelledError)
+                assert sender.cancels
+                raise
+        else:
+            sender.outcome = "put"
+            self.accepted.add(number)
+
+    @rule(late=st.integers(0, 3))
+    def send(self, late: int) -> None:
+        sender = Sender()
+        self.senders.append(sender)
+
+        async def slowly() -> None:
+            await dawdling(self.sending(sender), late)
+
+        sender.task = self.loop.create_task(slowly() if late else self.sending(sender))
+
+    @rule()
+    def try_send(self) -> None:
+        number, lane = self.calls, self.lane
+        self.calls += 1
+        must_fail = bool(self.unfinished) or len(lane.queue) == self.capacity
+        try:
+            if len(lane.queue) < lane.room:
+                lane.queue.append(number)
+            else:
+                assert lane.put_now(number, number) is True
+        except Full as full:
+            assert (full.message, full.subsystem, full.priority) == (number, "sink", Priority.NORMAL)
+            assert self.phase == "open"
+            assert must_fail
+        except Closed as closed:
+            assert closed.message == number
+            assert self.phase != "open"
+        else:
+            assert self.phase in ("stopping", "keeping") or not must_fail
+            assert self.phase != "closed"
+            self.accepted.add(number)
+
+    @precondition(lambda self: self.living)
+    @rule(data=st.data())
+    def cancel(self, data: st.DataObject) -> None:
+        sender = data.draw(st.sampled_from(self.living))
+        assert sender.task is not None
+        sender.cancels += 1
+        sender.task.cancel()
+
+    # what the receiver does
+
+    @precondition(lambda self: self.lane.queue)
+    @rule()
+    def take(self) -> None:
+        self.taken.append(self.lane.queue.popleft())
+        if self.lane.waiting:
+            self.lane.settle()
+
+    @precondition(lambda self: self.phase == "open")
+    @rule(keeps=st.booleans())
+    def stop(self, keeps: bool) -> None:
+        self.phase = "keeping" if keeps else "stopping"
+        if keeps:
+            self.lane.keep()
+        else:
+            self.lane.stop()
+            assert not self.lane.queue
+
+    @rule()
+    def stop_again(self) -> None:
+        if self.phase in ("stopping", "closed"):
+            self.lane.stop()
+
+    @precondition(lambda self: self.phase != "closed")
+    @rule()
+    def close(self) -> None:
+        self.phase = "closed"
+        self.lane.close("finished")
+        assert self.lane.shut
+        assert not self.lane.queue
+
+    # time
+
+    @rule()
+    def turn(self) -> None:
+        self.loop.turn()
+
+    @rule()
+    def settle(self) -> None:
+        self.loop.settle()
+        self.check_at_rest()
+
+    # the model
+
+    @property
+    def living(self) -> list[Sender]:
+        return [sender for sender in self.senders if sender.task is not None and not sender.task.done()]
+
+    @property
+    def unfinished(self) -> list[Sender]:
+        """Those whose send was called and has not returned or raised."""
+        return [s for s in self.senders if s.number is not None and s.outcome == "pending"]
+
+    def check_at_rest(self) -> None:
+        lane = self.lane
+        pending = self.unfinished
+        if self.phase == "open":
+            assert lane.senders_waiting == len(pending)
+            assert lane.room == (0 if pending else self.capacity)
+            assert not pending or len(lane.queue) == self.capacity, "a sender sleeps while there is room"
+        else:
+            assert not pending, "a sender sleeps at a lane that is not open"
+            assert lane.room == 0
+        gone = [s.number for s in self.senders if s.outcome == "CancelledError"]
+        there = {*self.taken, *lane.queue, *self.buried}
+        assert there.isdisjoint(gone)
+        assert there == self.accepted
+
+    @invariant()
+    def never_over_capacity(self) -> None:
+        if hasattr(self, "lane"):
+            assert len(self.lane.queue) <= self.capacity
+
+    @invariant()
+    def room_says_what_a_send_may_compare_with(self) -> None:
+        if hasattr(self, "lane"):
+            assert self.lane.room in (0, self.capacity)
+            if self.unfinished or self.phase != "open":
+                assert self.lane.room == 0
+
+    @invariant()
+    def first_in_first_out_over_all_senders(self) -> None:
+        if hasattr(self, "lane"):
+            order = [*self.taken, *self.lane.queue]
+            assert order == sorted(set(order))
+
+    @invariant()
+    def what_was_accepted_is_somewhere_once(self) -> None:
+        if hasattr(self, "lane"):
+            everywhere = [*self.taken, *self.lane.queue, *self.buried]
+            assert len(everywhere) == len(set(everywhere))
+            assert self.accepted.issuperset(everywhere)
+
+    def teardown(self) -> None:
+        if hasattr(self, "lane"):
+            self.loop.settle()
+            self.check_at_rest()
+            while self.phase == "open" and self.lane.queue:
+                self.take()
+                self.loop.settle()
+                self.check_at_rest()
+            assert self.phase != "open" or not self.unfinished
+        self.loop.close()
+        assert self.loop.errors == []
+
+
+LaneMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40)
+test_a_lane_loses_nothing_and_keeps_the_order = LaneMachine.TestCase

@@ -1,0 +1,160 @@
+"""Each line marked `# wrong` must be an error for mypy --strict and for basedpyright, no other may."""
+
+from typing import Any, Never, assert_type
+
+import attrs
+import msgspec
+
+from orchestra import (
+    Actor,
+    Conductor,
+    Context,
+    Fail,
+    Priority,
+    Subsystem,
+    handles,
+    orchestra,
+    plan_of,
+    subsystem,
+)
+
+
+class Ping(msgspec.Struct): ...
+
+
+class Pong(msgspec.Struct): ...
+
+
+class Sig(msgspec.Struct): ...
+
+
+class Ev(msgspec.Struct):
+    n: int
+
+
+class Full(Actor[Ping, Pong]):
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    async def started(self, ctx: Context[Ping, Pong, Sig]) -> None: ...
+
+    def on_signal(self, ctx: Context[Ping, Pong, Sig], signal: Sig) -> None: ...
+
+    def stopped(self, ctx: Context[Ping, Pong, Sig]) -> None: ...
+
+    async def handle(self, ctx: Context[Ping, Pong, Sig], ping: Ping) -> None:
+        assert_type(await ctx.send(Pong()), bool)
+        assert_type(ctx.try_send(Pong(), priority=Priority.HIGH), bool)
+
+    @staticmethod
+    def priority(message: Ping) -> Priority:
+        return Priority.HIGH
+
+
+class Marked(Actor):
+    @handles(Ping)
+    def on_ping(self, ctx: Context[Ping | Pong, Never, Sig], message: Ping) -> int:
+        return 1
+
+    @handles(Pong)
+    async def on_pong(self, ctx: Context[Ping | Pong, Never, Sig], message: Pong) -> None:
+        assert_type(self.on_ping(ctx, Ping()), int)
+        self.on_ping(ctx, message)  # wrong
+
+
+class Bare(Subsystem):
+    async def run(self, ctx: Context[Any, Ping, Sig]) -> None:
+        ctx.stop()
+        ctx.finish()
+        assert_type(ctx.name, str)
+        assert_type(ctx.closed, bool)
+        ctx.name = "x"  # wrong
+        await ctx.send(Ping(), priority=1)  # wrong
+        await ctx.send(None)  # wrong
+
+
+class Typed(Subsystem[Ping, Never]):
+    async def run(self, ctx: Context[Ping, Never, Sig]) -> None:
+        assert_type(await ctx.recv(), Ping | Sig)
+        assert_type(ctx.try_recv(), Ping | Sig | None)
+        assert_type(await ctx.recv_signal(), Sig)
+        async for item in ctx:
+            assert_type(item, Ping | Sig)
+
+
+class Quiet(Subsystem[Ping, Never]):
+    async def run(self, ctx: Context[Ping, Never]) -> None:
+        assert_type(await ctx.recv(), Ping)
+
+
+class BadHandle(Actor[Ping, Pong]):
+    def handle(self, ctx: Context[Ping, Pong, Sig], message: Pong) -> None: ...  # wrong
+
+
+class BadPriority(Actor):
+    @staticmethod
+    def priority(message: Any) -> str: ...  # wrong
+
+
+def helper(ctx: Context[Any, Ping, Any]) -> None:
+    ctx.try_send(Ping())
+
+
+def narrow(ctx: Context[Ping, Ping | Pong, Sig]) -> None:
+    helper(ctx)
+    wanted: Context[Ping, Sig, Sig] = ctx  # wrong
+    print(wanted)
+
+
+@orchestra(signal=Sig, event=Ev, outgoing=Pong, error=ValueError, boxed_messages=True, message_capacity=4)
+class App:
+    full: Full = subsystem(
+        consumes=Ping,
+        sends=[Pong],
+        message_capacity={Priority.HIGH: 8, Priority.NORMAL: 1},
+        overflow=Fail(),
+        boxed=False,
+    )
+    marked: Marked = subsystem(subscribes=[Ping | Pong], priorities=[Priority.HIGH, Priority.NORMAL])
+    later: Bare = subsystem(consumes=int, wip=True)
+    _private: Bare = subsystem(consumes=str)
+    tags: list[str] = attrs.field(factory=list)
+    number: int = attrs.field(default=3)
+    title: str = "t"
+
+    async def on_event(self, conductor: Conductor[Sig], event: Ev) -> None:
+        await conductor.broadcast(Sig(), timeout=1.0)
+        assert_type(await conductor.send(Ping(), priority=Priority.HIGH), bool)
+        conductor.try_send(event)
+        await conductor.broadcast(event)  # wrong
+
+
+app = App(full=Full(1), marked=Marked(), _private=Bare())
+App(full=Full(1), marked=Marked(), _private=Bare(), tags=["x"], number=1, title="u")
+assert_type(app, App)
+assert_type(app.full, Full)
+assert_type(app.full.size, int)
+assert_type(app.title, str)
+assert_type(plan_of(App).subsystems["full"].lanes[0].capacity, float)
+App(full=Full(1), marked=Marked(), private=Bare())  # wrong
+App(full=Full(1), marked=Marked(), _private=Bare(), later=Bare())  # wrong
+App(Full(1), Marked(), _private=Bare())  # wrong
+App(full=Full(1), marked=Marked(), _private=Bare(), number="1")  # wrong
+app.absent  # wrong
+
+subsystem(consumes=Ping, sends=Pong)  # wrong
+subsystem(consumes=Ping, colour=1)  # wrong
+subsystem(consumes=Ping, overflow=Fail)  # wrong
+subsystem(consumes=Ping, boxed="yes")  # wrong
+orchestra(signal=Sig)  # wrong
+orchestra(signal=Sig, event=Ev, error=int)  # wrong
+orchestra(Ping)  # wrong
+
+
+@orchestra(signal=Sig, event=Ev)
+class Child(App):
+    more: Typed = subsystem()
+
+
+Child(full=Full(1), marked=Marked(), _private=Bare(), more=Typed())
+Child(full=Full(1), marked=Marked(), _private=Bare())  # wrong
