@@ -3,11 +3,12 @@
 import sys
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Generic, TypeVar, get_args, overload
+from typing import Annotated, Any, ClassVar, Generic, TypeVar, get_args, overload
 
 import attrs
 import msgspec
 
+from orchestra.errors import DeclarationError
 from orchestra.generate.boxes import BoxClasses, generate
 from orchestra.generate.records import why_whole
 from orchestra.generate.shapes import LIVE
@@ -50,6 +51,8 @@ class Box(msgspec.Struct, Generic[T_co], frozen=True, gc=False, eq=False):
     `frame` is the msgpack of what is packed. Two boxes are equal when they hold the same class,
     the same frame and equal riders.
     """
+
+    __orchestra_whole__: ClassVar[str] = "it is a box already"
 
     codec: Codec
     frame: bytes
@@ -136,14 +139,17 @@ def boxed(kind: Any = True, /, *, check: bool = True) -> Any:
     if isinstance(kind, type):
         return _switch(kind, True, check)
     if not isinstance(kind, bool):
-        raise TypeError(f"boxed is for classes, and takes True or False; it was given {kind!r}")
+        raise DeclarationError(f"boxed is for classes, and takes True or False; it was given {kind!r}")
     return lambda cls: _switch(cls, kind, check)
 
 
 def _switch(kind: C, on: bool, check: bool) -> C:
     if not isinstance(kind, type):
-        raise TypeError(f"boxed is for classes; it was given {kind!r}")
-    setattr(kind, _SWITCH, (on, check))
+        raise DeclarationError(f"boxed is for classes; it was given {kind!r}")
+    try:
+        setattr(kind, _SWITCH, (on, check))
+    except TypeError as error:
+        raise DeclarationError(f"boxed cannot mark {kind.__qualname__}: {error}") from None
     return kind
 
 

@@ -35,7 +35,7 @@ SPEC = "orchestra.subsystem"
 
 FieldMarker = type(attrs.field())
 
-RESERVED = frozenset({"self", "NOTHING", "attr_dict", "on_event"})
+RESERVED = frozenset({"self", "NOTHING", "attr_dict", "on_event", "outgoing", "outside"})
 """Field names that a generated constructor, or the orchestra itself, uses."""
 
 

@@ -78,9 +78,10 @@ def orchestra(
         frame = sys._getframe(1)
         place = Place(frame.f_code.co_filename, frame.f_lineno)
         _check_target(cls, place)
-        declaration = declare(cls, options, scope_of(cls, frame, place))
+        scope = scope_of(cls, frame, place)
+        declaration = declare(cls, options, scope)
         plan = make_plan(declaration)
-        _attach(cls, declaration, plan, generate(plan))
+        _attach(cls, declaration, plan, generate(plan, scope.names))
         return cls
 
     return decorate

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import inspect
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Iterator
@@ -12,14 +13,16 @@ from typing import Any, TypeVar, overload
 import attrs
 
 from orchestra.decorator import plan_of
+from orchestra.errors import StopTimeout
 from orchestra.generate.wiring import Wiring, generate
 from orchestra.inspection import handlers_of, has_priority, hooks_of, style_of
 from orchestra.messages import shown
 from orchestra.mistakes import Wrong, located
 from orchestra.plan import Plan, Style, SubsystemPlan
 from orchestra.runtime.assembly import assemble
-from orchestra.runtime.ensemble import PATIENCE, Ensemble
+from orchestra.runtime.ensemble import GRACE, PATIENCE, Ensemble
 from orchestra.runtime.letters import DeadLetter, Letters
+from orchestra.runtime.lifecycle import Phase
 from orchestra.runtime.running import Running
 from orchestra.scopes import scope_of
 from orchestra.subsystems import Actor, Subsystem
@@ -27,8 +30,8 @@ from orchestra.subsystems import Actor, Subsystem
 Result = TypeVar("Result")
 Hook = Callable[[DeadLetter], object]
 
-_running: set[int] = set()
-"""The ids of the instances that run now."""
+_running: dict[int, tuple[Any, Ensemble]] = {}
+"""The instances that run now, by id. It holds them, so that nothing of a running orchestra is collected."""
 
 
 def start(app: Any, *, dead_letters: Hook | None = None) -> "Starting":
@@ -40,8 +43,10 @@ def start(app: Any, *, dead_letters: Hook | None = None) -> "Starting":
 
     `dead_letters` is called with a `DeadLetter` for each message that will never be handled; by default
     they are logged. One instance runs once at a time. Raises TypeError for what is no instance of an
-    orchestra class, and when a field holds no subsystem.
+    orchestra class, when a field holds no subsystem, and for a hook that would have to be awaited.
     """
+    if inspect.iscoroutinefunction(dead_letters):
+        raise TypeError("dead_letters takes a plain function: it is called in the middle of a stop")
     return Starting(app, dead_letters)
 
 
@@ -56,12 +61,12 @@ class Starting:
     async def __aenter__(self) -> Running:
         app = self._app
         plan, wiring = _wiring_for(app)
-        if id(app) in _running:
+        if _runs(app):
             raise RuntimeError(f"this {plan.name} runs already; make another instance, or stop it first")
         ensemble = Ensemble(plan, Letters(self._hook))
         self._running = Running(assemble(app, plan, wiring, ensemble))
-        _running.add(id(app))
-        ensemble.ended.add_done_callback(lambda _: _running.discard(id(app)))
+        _running[id(app)] = app, ensemble
+        ensemble.ended.add_done_callback(lambda _: _forget(app, ensemble))
         ensemble.launch()
         return self._running
 
@@ -72,10 +77,23 @@ class Starting:
         traceback: TracebackType | None,
     ) -> None:
         assert self._running is not None
-        try:
-            await self._running.leave(error)
-        finally:
-            _running.discard(id(self._app))
+        await self._running.leave(error)
+
+    @property
+    def left_behind(self) -> bool:
+        """Whether the orchestra has ended and subsystems still run: those that a `StopTimeout` named."""
+        return self._running is not None and self._running.left_behind
+
+
+def _runs(app: Any) -> bool:
+    """Whether an instance runs; one whose event loop was closed before it had ended does not."""
+    _, ensemble = _running.get(id(app), (None, None))
+    return ensemble is not None and ensemble.phase is not Phase.ENDED and not ensemble.loop.is_closed()
+
+
+def _forget(app: Any, ensemble: Ensemble) -> None:
+    if _running.get(id(app), (None, None))[1] is ensemble:
+        del _running[id(app)]
 
 
 @overload
@@ -115,35 +133,75 @@ def run(
         raise RuntimeError(
             "run() makes an event loop of its own, and one runs already: use `async with start(app)`"
         )
+    asked = asyncio.Event()
     with asyncio.Runner() as runner:
-        return runner.run(_main(app, main, dead_letters, timeout))
+        with _signals(runner.get_loop(), asked.set):
+            return runner.run(_main(app, main, dead_letters, timeout, asked))
 
 
 async def _main(
-    app: Any, main: Callable[[Running], Awaitable[Any]] | None, hook: Hook | None, timeout: float
+    app: Any,
+    main: Callable[[Running], Awaitable[Any]] | None,
+    hook: Hook | None,
+    timeout: float,
+    asked: asyncio.Event,
 ) -> Any:
-    asked = asyncio.Event()
-    with _signals(asyncio.get_running_loop(), asked.set):
-        async with start(app, dead_letters=hook) as running:
-            if main is None:
-                driving = asyncio.ensure_future(running.drain())
-            else:
-                driving = asyncio.ensure_future(_drive(main, running))
-            asking = asyncio.ensure_future(asked.wait())
-            await asyncio.wait([driving, asking], return_when=asyncio.FIRST_COMPLETED)
-            asking.cancel()
-            if driving.done():
-                return driving.result()
-            stopping = asyncio.ensure_future(running.stop(timeout))
-            driving.cancel()
-            await asyncio.wait([driving, stopping])
-            return stopping.result()
+    starting = start(app, dead_letters=hook)
+    try:
+        async with starting as running:
+            driving = asyncio.ensure_future(running.drain() if main is None else _drive(main, running))
+            await _until_done_or_asked(driving, running, asked)
+            return driving.result() if driving.done() else await _stop(driving, running, timeout)
+    finally:
+        if starting.left_behind:
+            await _abandon_tasks()
 
 
 async def _drive(main: Callable[[Running], Awaitable[Any]], running: Running) -> Any:
     result = await main(running)
     await running.drain()
     return result
+
+
+async def _until_done_or_asked(
+    driving: "asyncio.Future[Any]", running: Running, asked: asyncio.Event
+) -> None:
+    """Wait until `main` is done, a signal has come, or the orchestra has failed and `main` goes on."""
+    others = [asyncio.ensure_future(asked.wait()), asyncio.ensure_future(_failure(running))]
+    await asyncio.wait([driving, *others], return_when=asyncio.FIRST_COMPLETED)
+    if not driving.done() and not asked.is_set():
+        await asyncio.wait([driving, others[0]], timeout=GRACE, return_when=asyncio.FIRST_COMPLETED)
+    for other in others:
+        other.cancel()
+
+
+async def _failure(running: Running) -> None:
+    if await running.outcome() is None:
+        await asyncio.Event().wait()
+
+
+async def _stop(driving: "asyncio.Future[Any]", running: Running, timeout: float) -> None:
+    """Stop within the limit, and cancel `main`: raise what went wrong with either."""
+    stopping = asyncio.ensure_future(running.stop(timeout))
+    driving.cancel()
+    await asyncio.wait([driving, stopping], timeout=timeout + 2 * GRACE)
+    stopping.result()
+    if not driving.done():
+        await _abandon_tasks()
+        raise StopTimeout(["main"], ["an await that swallowed its cancellation"], timeout)
+    if not driving.cancelled():
+        driving.result()
+
+
+async def _abandon_tasks() -> None:
+    """Give what swallowed its cancellation a last chance, and then let the loop close without it."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    if left:
+        _, left = await asyncio.wait(left, timeout=GRACE)
+    for task in left:
+        asyncio._unregister_task(task)
 
 
 @contextmanager
@@ -159,7 +217,8 @@ def _signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Itera
     def first(number: int, frame: FrameType | None) -> None:
         for each in before:
             signal.signal(each, signal.SIG_DFL)
-        loop.call_soon_threadsafe(stop)
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(stop)
 
     before = {each: signal.signal(each, first) for each in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -8,6 +8,7 @@ cannot be packed.
 
 import builtins
 import datetime as dt
+import itertools
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -41,6 +42,8 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
 _new = object.__new__
 _new_tuple = tuple.__new__
+_flatten = itertools.chain.from_iterable
+_values_of = dict.values
 _set_field = object.__setattr__
 
 
@@ -359,6 +362,8 @@ class _Generator:
                 return f"{{{tree} for {key}, {one} in {value}.items()}}"
             case Either(optional=Shape() as inner):
                 return f"(None if {value} is None else {self._pack(inner, value)})"
+            case Either(slots=tuple() as slots):
+                return self._tuple([*(self._slot(one, value) for one in slots), self._carried(shape, value)])
             case _:
                 raise AssertionError(shape)
 
@@ -383,8 +388,27 @@ class _Generator:
                 return f"{{{made} for {key}, {one} in {tree}.items()}}"
             case Either(optional=Shape() as inner):
                 return f"(None if {tree} is None else {self._open(inner, tree)})"
+            case Either(slots=tuple() as slots):
+                choices = [
+                    f"{self._open(one, f'{tree}[{place}]')} if {tree}[{place}] is not None else "
+                    for place, one in enumerate(slots)
+                ]
+                return f"({''.join(choices)}{tree}[{len(slots)}])"
             case _:
                 raise AssertionError(shape)
+
+    def _slot(self, shape: Shape, value: str) -> str:
+        """The tree of a value in the place of one member of a union, or None when it is another's."""
+        return f"{self._pack(shape, value)} if {self._is_of(shape, value)} else None"
+
+    def _is_of(self, shape: Shape, value: str) -> str:
+        kinds = sorted(shape.exactly() or (), key=lambda one: one.__name__)
+        return " or ".join(f"type({value}) is {self._kind(one)}" for one in kinds)
+
+    def _carried(self, union: Either, value: str) -> str:
+        """The value in the place of the scalars of a union."""
+        carried = _carried_types(union)
+        return f"{value} if type({value}) in {self._kinds(carried)} else None" if carried else "None"
 
     @staticmethod
     def _tuple(parts: Iterable[str]) -> str:
@@ -394,35 +418,53 @@ class _Generator:
     # Checks.
 
     def _refuse_if(self, condition: str) -> None:
+        if not condition:
+            return
         with self.writer.block(f"if {condition}"):
             self.writer.line(f"return {self.refusal}")
 
-    def _check(self, shape: Shape, value: str, *, strict: bool) -> None:
-        """Write the check of one value; `strict` where msgspec decodes by the annotation itself."""
+    def _check(self, shape: Shape, value: str, *, strict: bool, typed: bool = False) -> None:
+        """Write the check of one value.
+
+        It is `strict` where msgspec decodes by the annotation itself; `typed` says that the type
+        is known to be right.
+        """
         match shape:
             case Either(optional=Shape() as inner) if shape.scalars is None:
                 with self.writer.block(f"if {value} is not None"):
                     self._check(inner, value, strict=strict)
+            case Either(slots=tuple() as slots) if self._told_by_type(shape, strict) is None:
+                self._check_union(shape, slots, value)
             case Many(item=item):
-                self._refuse_if(self._misfit(shape, value, strict))
+                self._refuse_if(self._misfit(shape, value, strict, typed))
                 self._check_all(item, value, strict=strict)
             case Row(items=items):
-                self._refuse_if(self._misfit(shape, value, strict))
+                self._refuse_if(self._misfit(shape, value, strict, typed))
                 for place, one in enumerate(items):
                     self._check(one, self._local(f"{value}_{place}", f"{value}[{place}]"), strict=strict)
             case Table():
-                self._refuse_if(self._misfit(shape, value, strict))
+                self._refuse_if(self._misfit(shape, value, strict, typed))
                 self._check_all(shape.key, value, strict=strict)
                 self._check_all(shape.value, f"{value}.values()", strict=strict)
             case Record() if id(shape) in self.tests:
                 self._refuse_if(f"not {self.tests[id(shape)]}({value})")
             case Record():
-                self._check_record(shape, value, strict=strict)
+                self._check_record(shape, value, strict=strict, typed=typed)
             case _:
-                self._refuse_if(self._misfit(shape, value, strict))
+                self._refuse_if(self._misfit(shape, value, strict, typed))
 
-    def _check_record(self, record: Record, value: str, *, strict: bool) -> None:
-        self._refuse_if(self._misfit(record, value, strict))
+    def _check_union(self, union: Either, slots: tuple[Shape, ...], value: str) -> None:
+        word = "if"
+        for one in slots:
+            with self.writer.block(f"{word} {self._is_of(one, value)}"):
+                self._check(one, value, strict=False, typed=True)
+            word = "elif"
+        carried = _carried_types(union)
+        with self.writer.block(f"elif type({value}) not in {self._kinds(carried)}" if carried else "else"):
+            self.writer.line(f"return {self.refusal}")
+
+    def _check_record(self, record: Record, value: str, *, strict: bool, typed: bool = False) -> None:
+        self._refuse_if(self._misfit(record, value, strict, typed))
         for field, one in record.fields.items():
             local = self._local(f"{value}_{field}", f"{value}.{field}")
             self._check(one, local, strict=strict or record.is_native())
@@ -432,10 +474,32 @@ class _Generator:
         kinds = self._told_by_type(shape, strict)
         if kinds is not None:
             self._refuse_if(f"not {self._kinds(kinds)}.issuperset(map(type, {values}))")
+        elif self._flat(shape, strict):
+            self._check_all_flat(shape, values, strict=strict)
         else:
             one = self.local.unique("one")
             with self.writer.block(f"for {one} in {values}"):
                 self._check(shape, one, strict=strict)
+
+    def _flat(self, shape: Shape, strict: bool) -> bool:
+        """Whether the shape is of containers, and for all within the exact type is enough."""
+        if self._told_by_type(shape, strict) is not None:
+            return True
+        return isinstance(shape, (Many, Table)) and all(self._flat(one, strict) for one in parts_of(shape))
+
+    def _check_all_flat(self, shape: Shape, values: str, *, strict: bool) -> None:
+        flatten = self.writer.bind(_flatten, "flatten")
+        match shape:
+            case Many(kind=kind, item=item):
+                self._refuse_if(f"not {self._kinds(frozenset({kind}))}.issuperset(map(type, {values}))")
+                self._check_all(item, f"{flatten}({values})", strict=strict)
+            case Table(key=key, value=value):
+                self._refuse_if(f"not {self._kinds(frozenset({dict}))}.issuperset(map(type, {values}))")
+                self._check_all(key, f"{flatten}({values})", strict=strict)
+                values_of = self.writer.bind(_values_of, "values_of")
+                self._check_all(value, f"{flatten}(map({values_of}, {values}))", strict=strict)
+            case _:
+                raise AssertionError(shape)
 
     def _told_by_type(self, shape: Shape, strict: bool) -> frozenset[type] | None:
         """The exact types of the values, when nothing else is to be checked."""
@@ -452,16 +516,18 @@ class _Generator:
             case _:
                 return None
 
-    def _misfit(self, shape: Shape, value: str, strict: bool) -> str:
-        """The condition under which a value is, by itself, not as its type says."""
+    def _misfit(self, shape: Shape, value: str, strict: bool, typed: bool) -> str:
+        """The condition under which a value is, by itself, not as its type says; empty for none."""
         kinds = self._told_by_type(shape, strict)
+        if typed and kinds is not None:
+            return ""
         if kinds == frozenset({type(None)}):
             return f"{value} is not None"
         if kinds is not None and len(kinds) > 2:
             return f"type({value}) not in {self._kinds(kinds)}"
         if kinds is not None:
-            names = sorted((one.__name__, one) for one in kinds)
-            return " and ".join(f"type({value}) is not {self._kind(one)}" for _, one in reversed(names))
+            ordered = sorted(kinds, key=lambda one: one.__name__, reverse=True)
+            return " and ".join(f"type({value}) is not {self._kind(one)}" for one in ordered)
         match shape:
             case Choice():
                 kind, more = next(iter(shape.kinds)), [f"{value} not in {self._choices(shape)}"]
@@ -479,7 +545,8 @@ class _Generator:
                 more = [self._undeclared(shape, value)] if shape.has_dict else []
             case _:
                 raise AssertionError(shape)
-        return " or ".join([f"type({value}) is not {self._kind(kind)}", *more])
+        wrong_type = [] if typed else [f"type({value}) is not {self._kind(kind)}"]
+        return " or ".join([*wrong_type, *more])
 
     def _undeclared(self, record: Record, value: str) -> str:
         """The condition under which an object has attributes that are not declared."""
@@ -526,6 +593,12 @@ class _Generator:
         if getattr(builtins, kind.__name__, None) is kind:
             return str(kind.__name__)
         return self.writer.bind(kind, kind.__name__)
+
+
+def _carried_types(union: Either) -> frozenset[type]:
+    """The types of a union that have no place of their own."""
+    own = union.slots or ()
+    return (union.exactly() or frozenset()).difference(*(one.exactly() or () for one in own))
 
 
 def _decodable(shape: Shape) -> bool:

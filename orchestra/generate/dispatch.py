@@ -5,7 +5,7 @@ handles up to a budget of messages and returns what is left of it. Otherwise it 
 a coroutine that parks when there is nothing to take.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from orchestra.generate.names import kind_name
 from orchestra.generate.receiving import (
@@ -17,7 +17,11 @@ from orchestra.generate.receiving import (
     write_taken,
 )
 from orchestra.generate.writer import Writer
+from orchestra.messages import class_of
 from orchestra.plan import HandlerPlan, SubsystemPlan
+
+Methods = Mapping[str, str]
+"""The handlers of an Actor, each with its local name in the generated function."""
 
 
 def is_synchronous(subsystem: SubsystemPlan) -> bool:
@@ -33,8 +37,10 @@ def write_worker(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, fun
     with writer.block(f"def {function}(inbox, ctx, actor, part)"):
         how = "straight from the ready-queue" if synchronous else "as a coroutine that parks"
         writer.line(f'"""How {subsystem.name} is served: {how}."""')
-        for method in dict.fromkeys(handler.method for handler in subsystem.handlers):
-            writer.line(f"{method} = actor.{method}")
+        names = writer.names.nested()
+        methods = {method: names.unique(method) for method in _methods(subsystem)}
+        for method, name in methods.items():
+            writer.line(f"{name} = actor.{method}")
         if "on_signal" in subsystem.hooks:
             writer.line("on_signal = actor.on_signal")
         if not synchronous:
@@ -42,15 +48,19 @@ def write_worker(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, fun
         write_lanes(writer, receipt)
         writer.line()
         if synchronous:
-            _write_work(writer, subsystem, receipt)
+            _write_work(writer, subsystem, receipt, methods)
         else:
-            _write_serve(writer, subsystem, receipt)
+            _write_serve(writer, subsystem, receipt, methods)
         write_taken(writer, receipt)
         writer.line()
         writer.line(f"return {'work' if synchronous else 'serve'}, taken")
 
 
-def _write_work(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt) -> None:
+def _methods(subsystem: SubsystemPlan) -> Iterable[str]:
+    return dict.fromkeys(handler.method for handler in subsystem.handlers)
+
+
+def _write_work(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, methods: Methods) -> None:
     with writer.block("def work(budget)"):
         write_nonlocal(writer, receipt)
         writer.line("message = None")
@@ -66,14 +76,14 @@ def _write_work(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt) -> N
                     writer.line("return budget")
                 write_open(writer, receipt)
                 writer.line("budget -= 1")
-                _write_choice(writer, subsystem.handlers, subsystem.name)
+                _write_choice(writer, subsystem, methods)
         with writer.block("except BaseException as error"):
             writer.line("return part.broke(error, message)")
         writer.line("part.again()")
         writer.line("return 0")
 
 
-def _write_serve(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt) -> None:
+def _write_serve(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, methods: Methods) -> None:
     with writer.block("async def serve()"):
         write_nonlocal(writer, receipt)
         writer.line("message = None")
@@ -93,7 +103,7 @@ def _write_serve(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt) -> 
                     writer.line("continue")
                 writer.line("left -= 1")
                 write_open(writer, receipt)
-                _write_choice(writer, subsystem.handlers, subsystem.name)
+                _write_choice(writer, subsystem, methods)
                 writer.line("message = None")
         with writer.block("except BaseException"):
             writer.line("inbox.current = message")
@@ -113,30 +123,25 @@ def _write_signal(writer: Writer, subsystem: SubsystemPlan) -> None:
     writer.line("continue")
 
 
-def _write_choice(writer: Writer, handlers: Iterable[HandlerPlan], name: str) -> None:
-    handlers = tuple(handlers)
+def _write_choice(writer: Writer, subsystem: SubsystemPlan, methods: Methods) -> None:
+    """Write the call of the method that handles the message, told by its class where there are several."""
+    handlers = subsystem.handlers
     if not handlers:
-        writer.line(f"raise AssertionError({f'{name!r} consumes nothing'!r})")
+        writer.line(f"raise AssertionError({f'{subsystem.name} consumes nothing'!r})")
         return
-    methods = {handler.method for handler in handlers}
     if len(methods) == 1:
-        writer.line(_call(handlers[0], handlers[0].method))
+        writer.line(_call(handlers[0], methods))
         return
     writer.line("kind = message.__class__")
     for position, handler in enumerate(handlers):
-        kind = _class_of(handler)
+        kind = class_of(handler.message)
         test = writer.bind(kind, kind_name(kind))
         with writer.block(f"{'if' if position == 0 else 'elif'} kind is {test}"):
-            writer.line(_call(handler, handler.method))
+            writer.line(_call(handler, methods))
     with writer.block("else"):
         anyhow = any(handler.is_async for handler in handlers)
         writer.line("await part.handle_other_async(message)" if anyhow else "part.handle_other(message)")
 
 
-def _class_of(handler: HandlerPlan) -> type:
-    kind: type = getattr(handler.message, "__origin__", handler.message)
-    return kind
-
-
-def _call(handler: HandlerPlan, method: str) -> str:
-    return f"{'await ' if handler.is_async else ''}{method}(ctx, message)"
+def _call(handler: HandlerPlan, methods: Methods) -> str:
+    return f"{'await ' if handler.is_async else ''}{methods[handler.method]}(ctx, message)"

@@ -1,8 +1,8 @@
 """The sending side of one subsystem: for each type it sends, the lane, the box and the room, decided."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from orchestra.box import codec_of
+from orchestra.box import Codec
 from orchestra.generate.names import kind_name, lane_name
 from orchestra.generate.writer import Writer
 from orchestra.plan import Plan, Route, SubsystemPlan
@@ -12,7 +12,13 @@ OUTGOING = "outgoing"
 """The name of the inbox for what leaves the orchestra."""
 
 
-def write_outbox(writer: Writer, plan: Plan, function: str, sender: str, kinds: Iterable[type]) -> None:
+Codecs = Mapping[type, Codec]
+"""The codecs of the message classes that are packed for somebody."""
+
+
+def write_outbox(
+    writer: Writer, plan: Plan, codecs: Codecs, function: str, sender: str, kinds: Iterable[type]
+) -> None:
     """Write a function that makes `send` and `try_send` for a sender of these message classes.
 
     Only what has one receiver and may be told by its class is written out; the rest (subclasses,
@@ -25,7 +31,7 @@ def write_outbox(writer: Writer, plan: Plan, function: str, sender: str, kinds: 
             _write_receiver(writer, plan, receiver)
         for is_async in (True, False):
             writer.line()
-            _write_send(writer, plan, direct, is_async=is_async)
+            _write_send(writer, plan, codecs, direct, is_async=is_async)
         writer.line()
         writer.line("return send, try_send")
 
@@ -75,20 +81,20 @@ def _default_lane(subsystem: SubsystemPlan | None, receiver: str) -> str | None:
     return None if subsystem.has_priority else lane_name(receiver, Priority.NORMAL)
 
 
-def _write_send(writer: Writer, plan: Plan, direct: list[Route], *, is_async: bool) -> None:
+def _write_send(writer: Writer, plan: Plan, codecs: Codecs, direct: list[Route], *, is_async: bool) -> None:
     header = "async def send" if is_async else "def try_send"
     with writer.block(f"{header}(message, priority=None)"):
         if direct:
             writer.line("kind = message.__class__")
         for route in direct:
-            _write_case(writer, plan, route, is_async=is_async)
+            _write_case(writer, plan, codecs, route, is_async=is_async)
         if is_async:
             writer.line("return await post.send(message, priority)")
         else:
             writer.line("return post.try_send(message, priority)")
 
 
-def _write_case(writer: Writer, plan: Plan, route: Route, *, is_async: bool) -> None:
+def _write_case(writer: Writer, plan: Plan, codecs: Codecs, route: Route, *, is_async: bool) -> None:
     receiver = _receiver(route)
     subsystem = plan.subsystems.get(receiver)
     kind = writer.bind(route.kind, kind_name(route.kind))
@@ -101,7 +107,7 @@ def _write_case(writer: Writer, plan: Plan, route: Route, *, is_async: bool) -> 
         else:
             _write_choice(writer, receiver, fixed)
             lane, queue, append = "lane", "lane.queue", "lane.queue.append"
-        entry = _write_entry(writer, route, receiver)
+        entry = _write_entry(writer, codecs, route, receiver)
         with writer.block(f"if len({queue}) < {lane}.room"):
             writer.line(f"{append}({entry})")
             with writer.block(f"if {receiver}_inbox.idle"):
@@ -126,11 +132,9 @@ def _write_choice(writer: Writer, receiver: str, fixed: str | None) -> None:
     writer.line(f"lane = {inbox}.by_priority.get(priority) or {inbox}.no_lane(priority, message)")
 
 
-def _write_entry(writer: Writer, route: Route, receiver: str) -> str:
-    if receiver not in route.boxed:
-        return "message"
-    codec = codec_of(route.kind, route.message)
-    if codec.whole:
+def _write_entry(writer: Writer, codecs: Codecs, route: Route, receiver: str) -> str:
+    codec = codecs.get(route.kind)
+    if codec is None or receiver not in route.boxed:
         return "message"
     seal = writer.bind(codec.seal, f"seal_{kind_name(route.kind)}")
     writer.line(f"box = {seal}(message)")

@@ -60,7 +60,7 @@ def write_lanes(writer: Writer, receipt: Receipt) -> None:
     """Write the local names that taking from the lanes needs."""
     writer.line("signals = inbox.signals")
     names = [receipt.lane(lane) for lane in receipt.lanes]
-    writer.line(f"{', '.join(names)}{',' if len(names) == 1 else ''} = inbox.lanes")
+    writer.line(f"{', '.join(names)} = inbox.lanes" if len(names) > 1 else f"({names[0]},) = inbox.lanes")
     for name in names:
         writer.line(f"{name}_queue = {name}.queue")
         writer.line(f"take_{name} = {name}_queue.popleft")

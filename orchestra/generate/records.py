@@ -38,6 +38,9 @@ _PARTS_OF_CONSTRUCTION = ("__post_init__", "__attrs_post_init__", "__attrs_pre_i
 
 def why_whole(kind: type) -> str | None:
     """Why a class cannot be packed and rebuilt exactly; None when it can."""
+    marked: str | None = getattr(kind, "__orchestra_whole__", None)
+    if marked is not None:
+        return marked
     style = style_of(kind)
     if style is None:
         return "it declares no fields as a msgspec.Struct, attrs class, dataclass or named tuple does"

@@ -15,7 +15,7 @@ import functools
 import types
 import typing
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import attrs
@@ -56,6 +56,10 @@ class Refusal(Exception):
         return "".join(steps).removeprefix(".")
 
 
+class TooDeep(Refusal):
+    """A value that no other member of a union would take either."""
+
+
 def of(origin: Any, arguments: Any) -> Any:
     """`origin[arguments]`, for a container class."""
     return types.GenericAlias(origin, arguments)
@@ -90,6 +94,10 @@ class Shape:
         """Whether a value of exactly this type may have this shape."""
         raise NotImplementedError
 
+    def exactly(self) -> frozenset[type] | None:
+        """The types that a value may have in the generated functions; None when any may come."""
+        return None
+
     def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
         """Return the tree of `value`; raise Refusal where it is not as declared."""
         raise NotImplementedError
@@ -97,6 +105,11 @@ class Shape:
     def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
         """Return the value that `pack` was given."""
         raise NotImplementedError
+
+    def open_all(self, trees: list[Any], riders: typing.Sequence[Any]) -> list[Any]:
+        """The values of many trees."""
+        open_ = self.open
+        return [open_(tree, riders) for tree in trees]
 
     def rides(self) -> Iterator[tuple[str, str]]:
         """Path and reason of each part that always travels by reference."""
@@ -165,6 +178,9 @@ class Scalar(Shape):
     def is_native(self) -> bool:
         return not self.constrained
 
+    def exactly(self) -> frozenset[type] | None:
+        return self.kinds
+
     def fits(self, kind: type) -> bool:
         return kind in self.kinds
 
@@ -187,6 +203,9 @@ class Scalar(Shape):
 
     def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
         return bytearray(tree) if self.kind is bytearray else tree
+
+    def open_all(self, trees: list[Any], riders: typing.Sequence[Any]) -> list[Any]:
+        return list(map(bytearray, trees)) if self.kind is bytearray else trees
 
 
 NONE = Scalar(type(None), frozenset({type(None)}), type(None))
@@ -219,6 +238,9 @@ class Moment(Shape):
 
     def wire(self) -> Any:
         return self.kind
+
+    def exactly(self) -> frozenset[type] | None:
+        return frozenset({self.kind})
 
     def fits(self, kind: type) -> bool:
         return issubclass(kind, self.kind)
@@ -273,6 +295,9 @@ class Member(Shape):
         found: Mapping[Any, Any] = self.kind._value2member_map_ if self.by_value else self.kind._member_map_
         return found
 
+    def exactly(self) -> frozenset[type] | None:
+        return frozenset({self.kind})
+
     def fits(self, kind: type) -> bool:
         return kind is self.kind
 
@@ -311,6 +336,9 @@ class Choice(Shape):
     def is_straight(self) -> bool:
         return self.kinds == frozenset[type]({str}) or self.kinds == frozenset[type]({int})
 
+    def exactly(self) -> frozenset[type] | None:
+        return self.kinds
+
     def fits(self, kind: type) -> bool:
         return kind in self.kinds
 
@@ -345,6 +373,9 @@ class Many(Shape):
             return of(list, self.item.wire())
         return of(self.kind, (self.item.wire(), ...) if self.kind is tuple else self.item.wire())
 
+    def exactly(self) -> frozenset[type] | None:
+        return frozenset({self.kind})
+
     def fits(self, kind: type) -> bool:
         return kind is self.kind
 
@@ -361,8 +392,7 @@ class Many(Shape):
         return tree
 
     def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
-        open_item = self.item.open
-        return self.kind([open_item(one, riders) for one in tree])
+        return self.kind(self.item.open_all(tree, riders))
 
     def rides(self) -> Iterator[tuple[str, str]]:
         for path, reason in self.item.rides():
@@ -385,6 +415,9 @@ class Row(Shape):
     def wire(self) -> Any:
         wires = tuple(item.wire() for item in self.items)
         return None if None in wires else of(tuple, wires)
+
+    def exactly(self) -> frozenset[type] | None:
+        return frozenset({tuple})
 
     def fits(self, kind: type) -> bool:
         return kind is tuple
@@ -439,6 +472,9 @@ class Table(Shape):
             return None
         return of(dict, (self.key.wire(), self.value.wire()))
 
+    def exactly(self) -> frozenset[type] | None:
+        return frozenset({dict})
+
     def fits(self, kind: type) -> bool:
         return kind is dict
 
@@ -447,21 +483,21 @@ class Table(Shape):
             raise _misfit_of(dict, value)
         keys: list[Any] = []
         values: list[Any] = []
-        step, part = "", value
+        pack_key, pack_value = self.key.pack, self.value.pack
+        key: Any = None
         try:
             for key, part in value.items():
-                step = f"[key {shorten(key)}]"
-                keys.append(self.key.pack(key, riders, depth))
-                step = f"[{shorten(key)}]"
-                values.append(self.value.pack(part, riders, depth))
+                keys.append(pack_key(key, riders, depth))
+                values.append(pack_value(part, riders, depth))
         except Refusal as refusal:
-            refusal.path.append(step)
+            of_key = "key " if len(keys) == len(values) else ""
+            refusal.path.append(f"[{of_key}{shorten(key)}]")
             raise
         return [keys, values]
 
     def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
-        open_key, open_value = self.key.open, self.value.open
-        return {open_key(k, riders): open_value(v, riders) for k, v in zip(*tree, strict=True)}
+        keys, values = tree
+        return dict(zip(self.key.open_all(keys, riders), self.value.open_all(values, riders), strict=True))
 
     def rides(self) -> Iterator[tuple[str, str]]:
         for path, reason in self.key.rides():
@@ -484,6 +520,25 @@ class Either(Shape):
     def is_native(self) -> bool:
         return self.wire() is not None and all(one.is_native() for one in self.members)
 
+    def exactly(self) -> frozenset[type] | None:
+        parts = [one.exactly() for one in self.members]
+        return None if None in parts else frozenset[type]().union(*(one for one in parts if one))
+
+    @property
+    def slots(self) -> tuple[Shape, ...] | None:
+        """The members that are no scalars, when the exact type of a value tells its member.
+
+        Then the tree is a row with a place for each of them and one for all scalars; all but one
+        place are None.
+        """
+        own = tuple(one for one in self.members if not _is_carried(one))
+        types = self.exactly()
+        if types is None or any(one.wire() is None for one in own):
+            return None
+        carried = frozenset[type]().union(*(one.exactly() or () for one in self.members if _is_carried(one)))
+        apart = sum(len(one.exactly() or ()) for one in own) + len(carried) == len(types)
+        return own if apart else None
+
     @property
     def optional(self) -> Shape | None:
         """The other member, when this is a union of None and one more."""
@@ -494,18 +549,20 @@ class Either(Shape):
     @property
     def scalars(self) -> frozenset[type] | None:
         """All the exact types, when msgpack itself tells the members apart."""
-        if all(isinstance(one, Scalar) and one.kind is not bytearray for one in self.members):
-            return frozenset[type]().union(*(one.kinds for one in self.members if isinstance(one, Scalar)))
-        return None
+        return self.exactly() if all(map(_is_carried, self.members)) else None
 
     def is_straight(self) -> bool:
-        return all(one.is_straight() for one in self.members)
+        direct = self.optional is not None or self.scalars is not None
+        return direct and all(one.is_straight() for one in self.members)
 
     def wire(self) -> Any:
-        if self.optional is None and self.scalars is None:
+        if self.optional is not None or self.scalars is not None:
+            return _any_of(self.members)
+        own = self.slots
+        if own is None:
             return None
-        wires = [one.wire() for one in self.members]
-        return None if None in wires else functools.reduce(lambda a, b: a | b, wires)
+        carried = [one for one in self.members if _is_carried(one)]
+        return of(tuple, (*(_any_of((one, NONE)) for one in own), _any_of((*carried, NONE))))
 
     def fits(self, kind: type) -> bool:
         return any(one.fits(kind) for one in self.members)
@@ -517,6 +574,8 @@ class Either(Shape):
             if one.fits(kind):
                 try:
                     return [place, one.pack(value, riders, depth)]
+                except TooDeep:
+                    raise
                 except Refusal as refusal:
                     refused = refused or refusal
                     del riders[taken:]
@@ -535,6 +594,20 @@ class Either(Shape):
             yield from one.rides()
 
 
+def _is_carried(shape: Shape) -> bool:
+    """Whether msgpack itself tells the type of the value."""
+    return isinstance(shape, Scalar) and shape.kind is not bytearray
+
+
+def _any_of(shapes: Iterable[Shape]) -> Any:
+    wires = [one.wire() for one in shapes]
+    return None if None in wires else functools.reduce(lambda a, b: a | b, wires)
+
+
+def _packers_of(fields: Mapping[str, Shape]) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, shape.pack) for name, shape in fields.items())
+
+
 @attrs.frozen
 class Record(Shape):
     """An object with declared fields: a msgspec.Struct, an attrs class, a dataclass or a named tuple.
@@ -551,6 +624,18 @@ class Record(Shape):
     in_dict: int | None
     by_msgspec: bool
     plain_set: bool
+    _packers: tuple[tuple[str, Any], ...] = attrs.field(
+        init=False,
+        eq=False,
+        repr=False,
+        default=attrs.Factory(lambda self: _packers_of(self.fields), takes_self=True),
+    )
+    _openers: tuple[Any, ...] = attrs.field(
+        init=False,
+        eq=False,
+        repr=False,
+        default=attrs.Factory(lambda self: tuple(one.open for one in self.fields.values()), takes_self=True),
+    )
 
     def is_straight(self) -> bool:
         return self.by_msgspec
@@ -559,10 +644,13 @@ class Record(Shape):
         return self.by_msgspec
 
     def wire(self) -> Any:
-        if self.is_native():
+        if self.by_msgspec:
             return self.kind
         wires = tuple(one.wire() for one in self.fields.values())
         return None if None in wires else of(tuple, wires)
+
+    def exactly(self) -> frozenset[type] | None:
+        return frozenset({self.kind})
 
     def fits(self, kind: type) -> bool:
         return kind is self.kind
@@ -573,8 +661,8 @@ class Record(Shape):
         tree: list[Any] = []
         name = ""
         try:
-            for name, shape in self.fields.items():
-                tree.append(shape.pack(getattr(value, name), riders, depth))
+            for name, pack in self._packers:
+                tree.append(pack(getattr(value, name), riders, depth))
         except Refusal as refusal:
             refusal.path.append(f".{name}")
             raise
@@ -590,7 +678,7 @@ class Record(Shape):
         return tree
 
     def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
-        values = [shape.open(one, riders) for shape, one in zip(self.fields.values(), tree, strict=False)]
+        values = [open_(one, riders) for open_, one in zip(self._openers, tree)]  # noqa: B905 - riders may follow
         made = self.build(values)
         if len(tree) > len(values):
             made.__dict__.update(riders[tree[-1]])
@@ -599,6 +687,8 @@ class Record(Shape):
     def build(self, values: list[Any]) -> Any:
         """Make the object; neither its `__init__` nor a validator or a default has a part in it."""
         if self.style == "struct":
+            if self.positional == len(values):
+                return self.kind(*values)
             return self.kind(*values[: self.positional], **dict(self.named(values)))
         if self.style == "named tuple":
             return tuple.__new__(self.kind, values)
@@ -635,7 +725,7 @@ class Again(Shape):
 
     def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
         if depth >= DEEPEST:
-            raise Refusal(
+            raise TooDeep(
                 f"it contains itself, or is nested more than {DEEPEST} levels deep; send references by name"
                 " or declare the field Live"
             )

@@ -6,11 +6,13 @@ from typing import Any
 
 import attrs
 
+from orchestra.box import codec_of
 from orchestra.errors import Closed
 from orchestra.generate.dispatch import write_worker
-from orchestra.generate.outbox import OUTGOING, write_outbox
+from orchestra.generate.outbox import OUTGOING, Codecs, write_outbox
 from orchestra.generate.receiving import Receipt, write_receiver
 from orchestra.generate.writer import Writer, compile_source
+from orchestra.messages import class_of
 from orchestra.overflow import Block
 from orchestra.plan import LanePlan, Plan, Style, SubsystemPlan
 from orchestra.priority import Priority
@@ -30,13 +32,15 @@ class Wiring:
 
     An outbox is a function `(post, inboxes) -> send, try_send`; a receiver is
     `(inbox) -> recv, try_recv, recv_signal, following, taken`; a worker is
-    `(inbox, ctx, actor, part) -> work or serve, taken`.
+    `(inbox, ctx, actor, part) -> work or serve, taken`. `codecs` has the message classes that are
+    packed for somebody.
     """
 
     source: str = attrs.field(repr=False)
     outboxes: Mapping[str, Callable[..., Any]] = attrs.field(repr=False)
     receivers: Mapping[str, Callable[..., Any]] = attrs.field(repr=False)
     workers: Mapping[str, Callable[..., Any]] = attrs.field(repr=False)
+    codecs: Codecs = attrs.field(repr=False)
 
 
 def outgoing_lanes(plan: Plan) -> tuple[LanePlan, ...]:
@@ -44,15 +48,31 @@ def outgoing_lanes(plan: Plan) -> tuple[LanePlan, ...]:
     return (LanePlan(Priority.NORMAL, plan.message_capacity, Block()),)
 
 
-def generate(plan: Plan) -> Wiring:
-    """Write the source for a plan and make its functions."""
+def generate(plan: Plan, names: Mapping[str, Any] | None = None) -> Wiring:
+    """Write the source for a plan and make its functions.
+
+    `names` are those that the annotations of messages declared in a function can use.
+    """
     writer = Writer(taken=_names_in_use(plan))
     writer.bind(Closed, "Closed")
-    made = list(_write(writer, plan))
+    codecs = _codecs(plan, names)
+    made = list(_write(writer, plan, codecs))
     source = writer.source
     namespace = {"__name__": plan.module, **writer.namespace}
     compile_source(f"<orchestra generated {plan.module}.{plan.name}>", source, namespace, plan.cls)
-    return Wiring(source, *(_functions(made, namespace, role) for role in ("outbox", "receiver", "worker")))
+    outboxes, receivers, workers = (
+        _functions(made, namespace, role) for role in ("outbox", "receiver", "worker")
+    )
+    return Wiring(source, outboxes, receivers, workers, codecs)
+
+
+def _codecs(plan: Plan, names: Mapping[str, Any] | None) -> Codecs:
+    """The codecs of what the plan names: what is received, and subclasses of it that are sent."""
+    sent = (message for subsystem in plan.subsystems.values() for message in subsystem.sends)
+    received = (route.message for route in plan.routes.values())
+    named = {class_of(message): message for message in (*sent, *received)}
+    every = {kind: codec_of(kind, named[kind], names) for kind in named if plan.boxed_of(kind)}
+    return MappingProxyType({kind: codec for kind, codec in every.items() if codec.whole is None})
 
 
 def _names_in_use(plan: Plan) -> Iterator[str]:
@@ -65,24 +85,24 @@ def _names_in_use(plan: Plan) -> Iterator[str]:
         for level in ("high", "normal", *(priority.name.lower() for priority in Priority)):
             yield from (f"{prefix}{level}{end}" for end in ("", "_queue", "_append", "_taken"))
             yield f"take_{level}"
-    for subsystem in plan.subsystems.values():
-        yield from (handler.method for handler in subsystem.handlers)
 
 
-def _write(writer: Writer, plan: Plan) -> Iterator[tuple[str, str, str]]:
+def _write(writer: Writer, plan: Plan, codecs: Codecs) -> Iterator[tuple[str, str, str]]:
     """Write every function; yield role, subsystem and name of each."""
     writer.line(f'"""Wiring of {plan.module}.{plan.name}, generated from its declaration."""')
     for subsystem in plan.subsystems.values():
         if not subsystem.wip:
-            yield from _write_subsystem(writer, plan, subsystem)
-    yield _outbox(writer, plan, OUTSIDE, "the outside", tuple(plan.routes))
+            yield from _write_subsystem(writer, plan, codecs, subsystem)
+    yield _outbox(writer, plan, codecs, OUTSIDE, "the outside", tuple(plan.routes))
     if plan.outgoing:
         yield _receiver(writer, Receipt.of(plan, OUTGOING, outgoing_lanes(plan)))
 
 
-def _write_subsystem(writer: Writer, plan: Plan, subsystem: SubsystemPlan) -> Iterator[tuple[str, str, str]]:
-    kinds = tuple(getattr(message, "__origin__", message) for message in subsystem.sends)
-    yield _outbox(writer, plan, subsystem.name, subsystem.name, kinds)
+def _write_subsystem(
+    writer: Writer, plan: Plan, codecs: Codecs, subsystem: SubsystemPlan
+) -> Iterator[tuple[str, str, str]]:
+    kinds = tuple(class_of(message) for message in subsystem.sends)
+    yield _outbox(writer, plan, codecs, subsystem.name, subsystem.name, kinds)
     receipt = Receipt.of(plan, subsystem.name, subsystem.lanes)
     if subsystem.style is Style.RUN:
         yield _receiver(writer, receipt)
@@ -94,11 +114,11 @@ def _write_subsystem(writer: Writer, plan: Plan, subsystem: SubsystemPlan) -> It
 
 
 def _outbox(
-    writer: Writer, plan: Plan, name: str, told: str, kinds: tuple[type, ...]
+    writer: Writer, plan: Plan, codecs: Codecs, name: str, told: str, kinds: tuple[type, ...]
 ) -> tuple[str, str, str]:
     function = f"{name}_outbox"
     _space(writer)
-    write_outbox(writer, plan, function, told, kinds)
+    write_outbox(writer, plan, codecs, function, told, kinds)
     return "outbox", name, function
 
 

@@ -8,6 +8,7 @@ import attrs
 
 from orchestra.generate.outbox import OUTGOING
 from orchestra.generate.wiring import OUTSIDE, Wiring, outgoing_lanes
+from orchestra.messages import class_of
 from orchestra.overflow import Block
 from orchestra.plan import LanePlan, Plan, Style, SubsystemPlan
 from orchestra.priority import Priority
@@ -74,13 +75,14 @@ def _make_outgoing(
 
 
 def _leads_out(plan: Plan, sent: Any) -> bool:
-    kind = getattr(sent, "__origin__", sent)
+    kind = class_of(sent)
     return any(issubclass(out, kind) or issubclass(kind, out) for out in plan.outgoing)
 
 
 def _events_part(app: Any, plan: Plan, ensemble: Ensemble, post: Post) -> Part:
     lanes = (LanePlan(Priority.NORMAL, plan.event_capacity, Block()),)
     inbox = ensemble.make_inbox(EVENTS, lanes, 1)
+    inbox.serial = True
     part = Part(EVENTS, None, app, inbox, ensemble.scheduler, ensemble.part_ended)
     conductor = LiveConductor(plan, ensemble.inboxes.values(), post, ensemble.closed_when_stopping)
     part.serve = partial(serve_events, inbox, partial(app.on_event, conductor))
@@ -100,7 +102,7 @@ def _part(
     part = Part(name, subsystem, actor, inbox, ensemble.scheduler, ensemble.part_ended)
     inbox.obey = lambda _order: ensemble.stop_unless_stopping()
     finish = partial(inbox.close, "finished")
-    sends = tuple(getattr(sent, "__origin__", sent) for sent in subsystem.sends)
+    sends = tuple(class_of(sent) for sent in subsystem.sends)
     post = Post(name, sends, plan, receivers, ensemble.dropped)
     send, try_send = wiring.outboxes[name](post, receivers)
     verbs = {"send": send, "try_send": try_send}
@@ -111,6 +113,7 @@ def _part(
         part.serve = partial(actor.run, part.ctx)
     else:
         verbs |= no_receiving(name)
+        inbox.serial = True
         part.ctx = LiveContext(inbox, verbs, partial(_ask_to_stop, ensemble, part), finish)
         served, inbox.taken = wiring.workers[name](inbox, part.ctx, actor, part)
         if served.__name__ == "work":

@@ -178,7 +178,11 @@ class Ensemble:
 
     def _set_deadline(self, timeout: float) -> None:
         when = self.loop.time() + timeout
-        if when == math.inf or self._cancelling or (self._deadline is not None and self._deadline.when() <= when):
+        if (
+            when == math.inf
+            or self._cancelling
+            or (self._deadline is not None and self._deadline.when() <= when)
+        ):
             return
         if self._deadline is not None:
             self._deadline.cancel()
@@ -222,7 +226,7 @@ class Ensemble:
             self._fail(part, error)
 
     def _is_end(self, part: Part, error: BaseException) -> bool:
-        """Whether an error only says that a part saw the end: `Closed` from its own inbox, or from any in a stop."""
+        """Whether a part only saw the end: `Closed` from its own inbox or, in a stop, from any."""
         if isinstance(error, BaseExceptionGroup):
             return all(self._is_end(part, each) for each in error.exceptions)
         if not isinstance(error, Closed):

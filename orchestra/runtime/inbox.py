@@ -31,7 +31,7 @@ class Inbox:
 
     `idle` says that somebody waits for a message: who puts one then calls `wake`. `over` says that no
     receiver may take anything more once what it can see is gone: it has ended, or was stopped. `opens` says
-    whether its receiver opens boxes.
+    whether its receiver opens boxes; `serial` that one handler at a time is all that receives from it.
     """
 
     __slots__ = (
@@ -43,6 +43,7 @@ class Inbox:
         "_receivers",
         "_room_for_signals",
         "_scheduler",
+        "_told",
         "by_priority",
         "current",
         "failure",
@@ -54,6 +55,7 @@ class Inbox:
         "opens",
         "over",
         "parked",
+        "serial",
         "shut",
         "signal_capacity",
         "signals",
@@ -80,7 +82,16 @@ class Inbox:
         self._scheduler = scheduler
         self._bury = bury
         self.lanes = tuple(
-            Lane(name, lane, loop, self._arrived, self._bury_entry, self.closed, scheduler.poke)
+            Lane(
+                name,
+                lane,
+                loop,
+                self._arrived,
+                self._bury_entry,
+                self.closed,
+                scheduler.poke,
+                self._sends_itself,
+            )
             for lane in lanes
         )
         self.by_priority: dict[Priority, Lane] = {lane.priority: lane for lane in self.lanes}
@@ -92,6 +103,7 @@ class Inbox:
         self.failure: BaseException | None = None
         self.idle = False
         self.parked = False
+        self.serial = False
         self.over = False
         self.silent = False
         self.shut = False
@@ -102,6 +114,7 @@ class Inbox:
         self._others: deque[asyncio.Future[None]] = deque()
         self._receivers: set[asyncio.Task[Any]] = set()
         self.wake = _waker(self, self._others, scheduler)
+        self._told = False
         self._listening = False
         self._listeners: deque[asyncio.Future[None]] = deque()
         self._room_for_signals: list[asyncio.Future[None]] = []
@@ -163,7 +176,7 @@ class Inbox:
         """
         self.current = None
         if self.over:
-            raise self._ended()
+            await self._tell_end()
         task = asyncio.current_task()
         if self.strand is not None and task is self.strand.task:
             self.parked = self.idle = True
@@ -183,7 +196,7 @@ class Inbox:
         """Wait until there may be a signal; raise `Closed` when no signal can come any more."""
         self.current = None
         if self.silent:
-            raise self._ended()
+            await self._tell_end()
         task = asyncio.current_task()
         if self.strand is not None and task is self.strand.task:
             self._listening = True
@@ -281,6 +294,13 @@ class Inbox:
         message = entry.codec.open(entry) if isinstance(entry, Box) else entry
         self._bury(message, self.name, reason)
 
+    async def _tell_end(self) -> None:
+        """Raise `Closed`: after a pause when it was told before, for the sake of loops that ignore it."""
+        if self._told:
+            await asyncio.sleep(0.001)
+        self._told = True
+        raise self._ended()
+
     def _ended(self) -> Closed:
         error = Closed(f"no more can come to {self.name!r}", None, self.name)
         error.__cause__ = self.failure
@@ -289,7 +309,7 @@ class Inbox:
     async def _wait_in(self, line: deque[asyncio.Future[None]], task: "asyncio.Task[Any] | None") -> None:
         if task is not None and task not in self._receivers:
             self._receivers.add(task)
-            task.add_done_callback(self._receivers.discard)
+            task.add_done_callback(self._receiver_left)
         future: asyncio.Future[None] = self._loop.create_future()
         line.append(future)
         self._scheduler.poke()
@@ -300,6 +320,13 @@ class Inbox:
                 line.remove(future)
             self._pass_on()
             raise
+
+    def _receiver_left(self, task: "asyncio.Task[Any]") -> None:
+        self._receivers.discard(task)
+        self._scheduler.poke()
+
+    def _sends_itself(self) -> bool:
+        return self.serial and self.strand is not None and asyncio.current_task() is self.strand.task
 
     def _pass_on(self) -> None:
         """A receiver left without taking: what it may have been woken for goes to another one."""

@@ -48,7 +48,7 @@ class Lane:
 
     `arrived` is called after a message was put by a sender that had waited; `bury` gets each entry
     that will never be handled, with the reason; `refusal` makes the error for a closed lane; `left` is called
-    when a waiting sender gave up.
+    when a waiting sender gave up; `itself` asks whether the running task is the only receiver of this lane.
     """
 
     __slots__ = (
@@ -57,6 +57,7 @@ class Lane:
         "_fails",
         "_gate",
         "_granted",
+        "_itself",
         "_keeps",
         "_left",
         "_loop",
@@ -81,6 +82,7 @@ class Lane:
         bury: Callable[[Any, str], None],
         refusal: Callable[[Any], Closed],
         left: Callable[[], None],
+        itself: Callable[[], bool] = lambda: False,
     ) -> None:
         self.subsystem = subsystem
         self.priority = plan.priority
@@ -100,6 +102,7 @@ class Lane:
         self._bury = bury
         self._refusal = refusal
         self._left = left
+        self._itself = itself
 
     @property
     def senders_waiting(self) -> int:
@@ -140,12 +143,14 @@ class Lane:
     def claim(self, entry: Any, message: Any) -> Ticket | None:
         """Join those who wait for room, or raise `Full` when the policy is not to wait.
 
+        A receiver that sends to itself gets `Full` too: if it waited, nobody would make room.
+
         A lane that is no longer open lets nobody wait: it takes the entry at once (None), or raises `Closed`.
         """
         if self._gate is not Gate.OPEN:
             self._put_late(entry, message)
             return None
-        if self._fails:
+        if self._fails or self._itself():
             raise Full(message, self.subsystem, self.priority)
         ticket = Ticket(self._loop.create_future())
         self.waiting[ticket] = None

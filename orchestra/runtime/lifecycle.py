@@ -65,7 +65,7 @@ class Outcome(enum.Enum):
     """What is queued is taken, most urgent first; when there is nothing the receiver waits."""
 
     TAKEN_TO_THE_END = "the next one, until no more can come; then `Closed`"
-    """As `TAKEN`; once no more can come, and all that was queued has been taken, the receiver sees the end."""
+    """As `TAKEN`; once no more can come, and what was queued has been taken, the receiver sees the end."""
 
     LEFT_THEN_CLOSED = "what is queued; then `Closed`"
     """What came before is still given; then the receiver sees the end, without a wait."""
@@ -137,7 +137,7 @@ TRANSITIONS: Final[Mapping[Phase, frozenset[Phase]]] = MappingProxyType(
         Phase.ENDED: frozenset(),
     }
 )
-"""For each phase those that may follow it. It ends without a stop when every subsystem has finished by itself."""
+"""For each phase those that may follow it. When every subsystem finishes by itself it ends without a stop."""
 
 
 def outcome(phase: Phase, action: Action) -> Outcome:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
+from orchestra.messages import class_of
 from orchestra.plan import SubsystemPlan
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.scheduler import Scheduler, Step
@@ -164,7 +165,7 @@ class Part:
 
     def _handler(self, message: Any) -> Callable[..., Any]:
         assert self.plan is not None
-        methods = {getattr(h.message, "__origin__", h.message): h.method for h in self.plan.handlers}
+        methods = {class_of(h.message): h.method for h in self.plan.handlers}
         for base in type(message).__mro__:
             if base in methods:
                 handler: Callable[..., Any] = getattr(self.actor, methods[base])

@@ -98,7 +98,7 @@ class Post:
     def _declares(self, kind: type, routed: type) -> bool:
         """Whether the sender declares a base of this class, and one in line with the type it is routed as.
 
-        With two bases the class may be routed by the other one; then the receiver would not know of the sender.
+        With two bases the class may be routed by the other one; the receiver would not know of the sender.
         """
         assert self._sends is not None
         bases = [sent for sent in self._sends if derives(kind, sent)]

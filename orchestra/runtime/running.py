@@ -109,6 +109,12 @@ class Running:
         await asyncio.shield(self._ensemble.ended)
         return self._ensemble.error
 
+    @property
+    def left_behind(self) -> bool:
+        """Whether the orchestra has ended and subsystems still run: those that a `StopTimeout` named."""
+        ended = self._ensemble.phase is Phase.ENDED
+        return ended and not all(part.done for part in self._ensemble.parts.values())
+
     def meters(self) -> Mapping[str, Meters]:
         """A snapshot of what went through each subsystem's inbox, in messages."""
         planned = self._ensemble.dropped

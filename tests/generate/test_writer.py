@@ -58,7 +58,8 @@ def test_blocks_indent_and_an_empty_one_passes() -> None:
         writer.line()
         writer.lines(["b = 2", "return b"])
     assert writer.source == (
-        "def f(x):\n    if x:\n        a = 1\n        return a\n    else:\n        pass\n\n    b = 2\n    return b\n"
+        "def f(x):\n    if x:\n        a = 1\n        return a\n    else:\n        pass\n"
+        "\n    b = 2\n    return b\n"
     )
 
 

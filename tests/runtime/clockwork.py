@@ -4,7 +4,7 @@ import asyncio
 import heapq
 import selectors
 import types
-from collections.abc import Coroutine, Generator, Iterator
+from collections.abc import Coroutine, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -74,6 +74,13 @@ class Clockwork(asyncio.SelectorEventLoop):
                 task.cancel()
             self.settle()
         super().close()
+
+
+def check(tasks: Iterable["asyncio.Task[Any] | None"]) -> None:
+    """Raise the error of a Task that has failed."""
+    for task in tasks:
+        if task is not None and task.done() and not task.cancelled():
+            task.result()
 
 
 @contextmanager

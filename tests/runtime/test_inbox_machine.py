@@ -17,7 +17,7 @@ from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.post import Post
 from orchestra.runtime.scheduler import Scheduler
 from orchestra.runtime.strand import Strand
-from tests.runtime.clockwork import Clockwork, dawdling
+from tests.runtime.clockwork import Clockwork, check, dawdling
 
 LEVELS = [Priority.HIGH, Priority.NORMAL, Priority.BACKGROUND]
 
@@ -45,6 +45,7 @@ def make_app(capacity: int) -> Any:
 
 
 APPS = {capacity: make_app(capacity) for capacity in (1, 2, 3)}
+TURNS = st.integers(0, 3)
 WAYS = ["recv", "recv_signal", "wait_for recv", "timeout recv", "dawdling recv", "wait_for recv_signal"]
 
 
@@ -174,17 +175,19 @@ class InboxMachine(RuleBasedStateMachine):
         self.received.append((level, item.number))
 
     @precondition(lambda self: self.at_strand is None)
-    @rule(way=st.sampled_from(WAYS))
-    def receive_in_the_strand(self, way: str) -> None:
+    @rule(way=st.sampled_from(WAYS), turns=TURNS)
+    def receive_in_the_strand(self, way: str, turns: int) -> None:
         receive = self.at_strand = Receive(way)
         self.receives.append(receive)
         self.commands.put_nowait(receive)
+        self.turn(turns)
 
-    @rule(way=st.sampled_from(WAYS))
-    def receive_in_a_task(self, way: str) -> None:
+    @rule(way=st.sampled_from(WAYS), turns=TURNS)
+    def receive_in_a_task(self, way: str, turns: int) -> None:
         receive = Receive(way)
         receive.task = self.loop.create_task(self.receiving(receive))
         self.receives.append(receive)
+        self.turn(turns)
 
     @rule()
     def receive_without_waiting(self) -> None:
@@ -269,27 +272,26 @@ class InboxMachine(RuleBasedStateMachine):
 
     # the end
 
-    @precondition(lambda self: not self.ended and not any(s.outcome == "pending" for s in self.sends))
-    @rule()
+    @precondition(lambda self: self.numbers > 10)
+    @rule(how=st.sampled_from(["end", "silence", "stop", "close"]))
+    def finish(self, how: str) -> None:
+        if how == "end" and not self.ended:
+            self.end()
+        elif how == "silence" and not self.silent:
+            self.silent = True
+            self.inbox.fall_silent()
+        elif how == "stop" and self.ended in ("", "ended"):
+            self.ended, self.silent = "stopped", True
+            self.inbox.stop(None)
+        elif how == "close" and self.ended != "closed":
+            self.close()
+
     def end(self) -> None:
         """No more can come: the ensemble calls this when every sender has finished."""
-        self.ended = "ended"
-        self.inbox.end()
+        if not any(send.outcome == "pending" for send in self.sends):
+            self.ended = "ended"
+            self.inbox.end()
 
-    @precondition(lambda self: not self.silent)
-    @rule()
-    def fall_silent(self) -> None:
-        self.silent = True
-        self.inbox.fall_silent()
-
-    @precondition(lambda self: self.ended in ("", "ended"))
-    @rule()
-    def stop(self) -> None:
-        self.ended, self.silent = "stopped", True
-        self.inbox.stop(None)
-
-    @precondition(lambda self: self.ended != "closed")
-    @rule()
     def close(self) -> None:
         self.ended, self.silent = "closed", True
         self.signalled = [number for level, number in self.received if level is None]
@@ -297,9 +299,10 @@ class InboxMachine(RuleBasedStateMachine):
 
     # time
 
-    @rule()
-    def turn(self) -> None:
-        self.loop.turn()
+    @rule(turns=st.integers(1, 3))
+    def turn(self, turns: int) -> None:
+        for _ in range(turns):
+            self.loop.turn()
 
     @rule()
     def settle(self) -> None:
@@ -341,6 +344,12 @@ class InboxMachine(RuleBasedStateMachine):
         raise AssertionError("Closed was raised, and then no more")
 
     @invariant()
+    def nothing_failed(self) -> None:
+        check(each.task for each in (*self.sends, *self.receives))
+        if hasattr(self, "strand"):
+            check([self.strand.task])
+
+    @invariant()
     def each_lane_is_first_in_first_out(self) -> None:
         for wanted in LEVELS:
             order = [number for level, number in self.received if level is wanted]
@@ -348,18 +357,20 @@ class InboxMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "inbox"):
-            self.loop.settle()
-            self.check_at_rest()
-            if self.ended != "closed":
-                self.close()
-            self.loop.settle()
-            self.check_at_rest()
-            self.commands.put_nowait(None)
-            self.loop.settle()
-            assert self.strand.task.done()
+            try:
+                self.loop.settle()
+                self.check_at_rest()
+                self.finish("close")
+                self.loop.settle()
+                self.check_at_rest()
+            finally:
+                self.inbox.close("finished")
+                self.commands.put_nowait(None)
+                self.loop.settle()
+        assert self.strand.task.done()
         self.loop.close()
         assert self.loop.errors == []
 
 
-InboxMachine.TestCase.settings = settings(max_examples=200, stateful_step_count=50)
+InboxMachine.TestCase.settings = settings(max_examples=300, stateful_step_count=60)
 test_an_inbox_loses_nothing_and_lets_nobody_sleep = InboxMachine.TestCase

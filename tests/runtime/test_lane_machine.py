@@ -12,7 +12,7 @@ from orchestra.overflow import Block
 from orchestra.plan import LanePlan
 from orchestra.priority import Priority
 from orchestra.runtime.lane import Lane
-from tests.runtime.clockwork import Clockwork, dawdling
+from tests.runtime.clockwork import Clockwork, check, dawdling
 
 
 @attrs.define(eq=False)
@@ -129,28 +129,20 @@ class LaneMachine(RuleBasedStateMachine):
         if self.lane.waiting:
             self.lane.settle()
 
-    @precondition(lambda self: self.phase == "open")
-    @rule(keeps=st.booleans())
-    def stop(self, keeps: bool) -> None:
-        self.phase = "keeping" if keeps else "stopping"
-        if keeps:
+    @precondition(lambda self: self.calls > 8)
+    @rule(how=st.sampled_from(["stop", "keep", "close"]))
+    def finish(self, how: str) -> None:
+        if how == "stop":
+            self.lane.stop()
+            assert self.phase == "keeping" or not self.lane.queue
+        elif how == "keep":
             self.lane.keep()
         else:
-            self.lane.stop()
+            self.lane.close("finished")
+            assert self.lane.shut
             assert not self.lane.queue
-
-    @rule()
-    def stop_again(self) -> None:
-        if self.phase in ("stopping", "closed"):
-            self.lane.stop()
-
-    @precondition(lambda self: self.phase != "closed")
-    @rule()
-    def close(self) -> None:
-        self.phase = "closed"
-        self.lane.close("finished")
-        assert self.lane.shut
-        assert not self.lane.queue
+        if self.phase == "open" or how == "close":
+            self.phase = {"stop": "stopping", "keep": "keeping", "close": "closed"}[how]
 
     # time
 
@@ -190,6 +182,10 @@ class LaneMachine(RuleBasedStateMachine):
         assert there == self.accepted
 
     @invariant()
+    def no_sender_failed(self) -> None:
+        check(sender.task for sender in self.senders)
+
+    @invariant()
     def never_over_capacity(self) -> None:
         if hasattr(self, "lane"):
             assert len(self.lane.queue) <= self.capacity
@@ -227,5 +223,5 @@ class LaneMachine(RuleBasedStateMachine):
         assert self.loop.errors == []
 
 
-LaneMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40)
+LaneMachine.TestCase.settings = settings(max_examples=250, stateful_step_count=50)
 test_a_lane_loses_nothing_and_keeps_the_order = LaneMachine.TestCase
