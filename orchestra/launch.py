@@ -247,7 +247,7 @@ def _kind(app: Any, subsystem: SubsystemPlan) -> type:
     if not isinstance(actor, base):
         raise TypeError(
             f"{type(app).__qualname__}.{subsystem.name} holds a {type(actor).__qualname__}, "
-            f"and {shown(subsystem.kind)}, a {base.__name__}, is declared"
+            f"and {shown(subsystem.kind)} is declared, so it must be of {base.__name__}"
         )
     return type(actor)
 

@@ -36,7 +36,7 @@ def findings_of(plan: Plan) -> tuple[Finding, ...]:
     found = [
         *_cycles(graph),
         *_unbounded_lanes(plan),
-        *_unsent(graph),
+        *_unsent(plan, graph),
         *(Finding(Level.INFO, text) for text in what_rides(plan)),
         *(Finding(Level.INFO, text) for text in what_boxes_cost(plan)),
     ]
@@ -77,7 +77,8 @@ def _unbounded_lanes(plan: Plan) -> Iterator[Finding]:
                 )
 
 
-def _unsent(graph: Graph) -> Iterator[Finding]:
+def _unsent(plan: Plan, graph: Graph) -> Iterator[Finding]:
+    source = "outside or on_event" if plan.has_on_event else "outside"
     receivers: dict[str, list[str]] = {}
     for edge in graph.edges:
         for carried in edge.messages:
@@ -85,5 +86,5 @@ def _unsent(graph: Graph) -> Iterator[Finding]:
                 receivers.setdefault(graph.titles[carried.message], []).append(repr(edge.receiver))
     for title, names in receivers.items():
         yield Finding(
-            Level.INFO, f"no subsystem sends {title} (to {', '.join(names)}): it comes from outside only"
+            Level.INFO, f"no subsystem sends {title} (to {', '.join(names)}): it comes from {source} only"
         )

@@ -63,7 +63,7 @@ def _summary(routes: list[Route]) -> str:
 def _write_receiver(writer: Writer, plan: Plan, receiver: str) -> None:
     subsystem = plan.subsystems.get(receiver)
     writer.line(f'{receiver}_inbox = inboxes["{receiver}"]')
-    if subsystem is not None and len(subsystem.lanes) > 1:
+    if subsystem is not None and (subsystem.has_priority or len(subsystem.lanes) > 1):
         writer.line(f"{receiver}_lanes = {receiver}_inbox.by_priority")
     if subsystem is not None and subsystem.has_priority:
         writer.line(f"{receiver}_priority = {receiver}_inbox.level")
@@ -129,7 +129,7 @@ def _write_choice(writer: Writer, receiver: str, fixed: str | None) -> None:
         return
     with writer.block("if priority is None"):
         writer.line(f"priority = {receiver}_priority(message)")
-    writer.line(f"lane = {inbox}.by_priority.get(priority) or {inbox}.no_lane(priority, message)")
+    writer.line(f"lane = {receiver}_lanes.get(priority) or {inbox}.no_lane(priority, message)")
 
 
 def _write_entry(writer: Writer, codecs: Codecs, route: Route, receiver: str) -> str:

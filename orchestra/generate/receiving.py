@@ -99,8 +99,8 @@ def write_taken(writer: Writer, receipt: Receipt) -> None:
     """Write the function that tells how many messages were taken from each lane."""
     writer.line()
     with writer.block("def taken()"):
-        counts = ", ".join(f"{receipt.lane(lane)}_taken" for lane in receipt.lanes)
-        writer.line(f"return ({counts},)")
+        counts = [f"{receipt.lane(lane)}_taken" for lane in receipt.lanes]
+        writer.line(f"return {', '.join(counts)}" if len(counts) > 1 else f"return ({counts[0]},)")
 
 
 def _told(receipt: Receipt) -> str:

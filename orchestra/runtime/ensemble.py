@@ -121,7 +121,10 @@ class Ensemble:
             return
         if part.asked_to_stop:
             self.stop_unless_stopping()
-        part.inbox.close("finished" if self.phase is not Phase.STOPPING else "stopped")
+        if self.phase is Phase.STOPPING:
+            part.inbox.leave()
+        else:
+            part.inbox.close("finished")
         self._finished.add(part.name)
         self._groups = None
         if self.outgoing is not None and self._finished.issuperset(self.outgoing_senders):
@@ -196,8 +199,6 @@ class Ensemble:
             self.error = late
         else:
             self.error.add_note(str(late))
-        for part in left:
-            part.inbox.close("stopped")
         self._end()
 
     def _end(self) -> None:
@@ -205,6 +206,8 @@ class Ensemble:
         self.scheduler.on_rest = None
         if self._deadline is not None:
             self._deadline.cancel()
+        for part in self.parts.values():
+            part.inbox.close("stopped")
         if self.outgoing is not None:
             self.outgoing.end()
         self.letters.close()

@@ -16,7 +16,7 @@ from orchestra.plan import LanePlan
 from orchestra.priority import Priority
 from orchestra.runtime.lane import Lane
 from orchestra.runtime.scheduler import Scheduler, Step
-from orchestra.runtime.strand import Strand, park
+from orchestra.runtime.strand import Strand, breathe, park
 
 
 class Order(enum.Enum):
@@ -114,7 +114,7 @@ class Inbox:
         self._others: deque[asyncio.Future[None]] = deque()
         self._receivers: set[asyncio.Task[Any]] = set()
         self.wake = _waker(self, self._others, scheduler)
-        self._told = False
+        self._told = 0
         self._listening = False
         self._listeners: deque[asyncio.Future[None]] = deque()
         self._room_for_signals: list[asyncio.Future[None]] = []
@@ -215,9 +215,14 @@ class Inbox:
         if self.strand is not None and asyncio.current_task() is self.strand.task:
             assert self.work is not None
             self._scheduler.add(self.work)
-            await park
+            pause = breathe
         else:
-            await asyncio.sleep(0)
+            pause = asyncio.sleep(0)
+        try:
+            await pause
+        except BaseException:
+            self._pass_on()
+            raise
         return self._scheduler.budget
 
     def nothing(self) -> None:
@@ -254,9 +259,13 @@ class Inbox:
 
     def close(self, reason: str) -> None:
         """The subsystem has finished: take no more, and bury what is left."""
-        self.over = self.silent = self.shut = True
         for lane in self.lanes:
             lane.close(reason)
+        self.leave()
+
+    def leave(self) -> None:
+        """Nobody receives here any more; in a stop the lanes still accept what fits, and bury it."""
+        self.over = self.silent = self.shut = True
         self.signals.clear()
         self._free_conductors()
         self._wake_all()
@@ -295,10 +304,10 @@ class Inbox:
         self._bury(message, self.name, reason)
 
     async def _tell_end(self) -> None:
-        """Raise `Closed`: after a pause when it was told before, for the sake of loops that ignore it."""
-        if self._told:
+        """Raise `Closed`; after a pause when it was told a thousand times, to a loop that ignores it."""
+        self._told += 1
+        if self._told > 1000:
             await asyncio.sleep(0.001)
-        self._told = True
         raise self._ended()
 
     def _ended(self) -> Closed:

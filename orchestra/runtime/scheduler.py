@@ -14,23 +14,23 @@ Step = Callable[[int], int]
 SLICE = 0.002
 """Seconds after which a callback gives the loop back."""
 
-BUDGET = 64
-"""Messages between two looks at the clock, while handlers are quick."""
+BUDGET = 32
+"""Messages between two looks at the clock, at most: that many while handlers are quick."""
 
 
 class Scheduler:
     """Runs steps in the order in which they became ready.
 
     A step takes a budget in messages and returns what it left of it; one that has more to do puts
-    itself into `ready` again. After a callback that overran its slice the clock is looked at after
-    each message, until handlers are quick again.
+    itself into `ready` again. When the budget is spent the clock is looked at: while there is time left
+    the budget doubles, and after a callback that took twice its slice it begins anew, with one message.
     """
 
     __slots__ = ("_loop", "awake", "budget", "on_rest", "ready")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self.budget = BUDGET
+        self.budget = 1
         self.ready: deque[Step] = deque()
         self.awake = False
         self.on_rest: Callable[[], None] | None = None
@@ -56,16 +56,17 @@ class Scheduler:
         ready = self.ready
         following = ready.popleft
         began = monotonic()
-        full = budget = self.budget
+        budget = self.budget
         try:
             while ready:
                 budget = following()(budget)
                 if budget <= 0:
                     spent = monotonic() - began
                     if spent >= SLICE:
-                        self.budget = 1 if spent >= 2 * SLICE else min(BUDGET, full * 2)
+                        if spent >= 2 * SLICE:
+                            self.budget = 1
                         break
-                    budget = full
+                    budget = self.budget = min(BUDGET, self.budget * 2)
         finally:
             self.awake = bool(ready)
             if ready:

@@ -9,6 +9,7 @@ coroutine there is no difference: `asyncio.current_task()` is the strand's Task 
 
 import asyncio
 import contextvars
+import sys
 import types
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Final
@@ -16,6 +17,12 @@ from typing import Any, Final
 from orchestra.runtime.scheduler import Step
 
 PARKED: Final = object()
+
+_TAKES_BACK = sys.version_info >= (3, 13)
+"""Whether `Task.uncancel` takes back a cancellation that the coroutine has not seen yet."""
+
+
+BREATHING: Final = object()
 
 
 class _Park:
@@ -25,8 +32,18 @@ class _Park:
     __await__ = (PARKED,).__iter__
 
 
+class _Breathe:
+    """Awaiting it yields `BREATHING` once."""
+
+    __slots__ = ()
+    __await__ = (BREATHING,).__iter__
+
+
 park: Final[Any] = _Park()
 """`await park` waits until the strand is stepped again; only the strand's own coroutine may do so."""
+
+breathe: Final[Any] = _Breathe()
+"""As `park`, after a whole budget of messages: the scheduler is to look at the clock."""
 
 
 @types.coroutine
@@ -93,13 +110,13 @@ class Strand:
             try:
                 await self._handoff
             except asyncio.CancelledError as cancelled:
-                error = cancelled
+                error = None if _TAKES_BACK and not self.task.cancelling() else cancelled
             awaited, self._awaited = self._awaited, PARKED
             if isinstance(self._outcome, StopIteration):
                 return
             if self._outcome is not None:
                 raise self._outcome
-            if error is not None and awaited is not PARKED and awaited is not None and awaited.cancel():
+            if error is not None and hasattr(awaited, "cancel") and awaited.cancel(*error.args):
                 error = None  # it ends by the cancellation of what it awaits, as in a plain Task
             if not await self._take_over(awaited, error):
                 return
@@ -123,7 +140,7 @@ class Strand:
                     awaited = coroutine.throw(thrown)
             except StopIteration:
                 return False
-            if awaited is PARKED:
+            if awaited is PARKED or awaited is BREATHING:
                 return True
 
 
@@ -145,6 +162,8 @@ def _stepper(strand: Strand, coroutine: Coroutine[Any, Any, None], loop: asyncio
             return budget
         leave(loop, task)
         if awaited is not PARKED:
+            if awaited is BREATHING:
+                return 0
             strand.suspended(awaited, None)
         return budget - 1
 

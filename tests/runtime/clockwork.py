@@ -70,9 +70,13 @@ class Clockwork(asyncio.SelectorEventLoop):
 
     def close(self) -> None:
         if not self.is_closed():
-            for task in asyncio.all_tasks(self):
-                task.cancel()
-            self.settle()
+            for _ in range(100):  # some need to be told more than once
+                tasks = asyncio.all_tasks(self)
+                for task in tasks:
+                    task.cancel()
+                self.settle()
+                if not tasks:
+                    break
         super().close()
 
 

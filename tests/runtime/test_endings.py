@@ -39,9 +39,9 @@ def test_a_pipeline_is_split_into_single_groups() -> None:
 
 
 def test_a_circle_is_one_group_with_the_senders_from_elsewhere() -> None:
-    (circle, lone) = sorted(groups_of({"a": ["b"], "b": ["a", "x"], "x": []}), key=lambda group: len(group.members))[
-        ::-1
-    ]
+    (circle, lone) = sorted(
+        groups_of({"a": ["b"], "b": ["a", "x"], "x": []}), key=lambda group: len(group.members)
+    )[::-1]
     assert set(circle.members) == {"a", "b"}
     assert (circle.senders, circle.circular) == (frozenset("x"), True)
     assert lone == Group(("x",), frozenset(), False)
@@ -523,7 +523,9 @@ def test_a_full_circle_with_a_failing_lane_drains() -> None:
             await running.drain()
             meters = running.meters()
         assert meters["first"].received == len(first.got)
-        assert 1 + 2 * sum(bool(m.n) for m in first.got + second.got) == len(first.got + second.got) + len(refused)
+        assert 1 + 2 * sum(bool(m.n) for m in first.got + second.got) == len(first.got + second.got) + len(
+            refused
+        )
 
     within(5, main())
 

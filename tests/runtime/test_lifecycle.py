@@ -10,7 +10,16 @@ import attrs
 import pytest
 
 from orchestra import Closed, Running, Subsystem, orchestra, start, subsystem
-from orchestra.runtime.lifecycle import PLANNED, TABLE, TRANSITIONS, Action, Outcome, Phase, may_follow, outcome
+from orchestra.runtime.lifecycle import (
+    PLANNED,
+    TABLE,
+    TRANSITIONS,
+    Action,
+    Outcome,
+    Phase,
+    may_follow,
+    outcome,
+)
 from tests.runtime.players import Bell, Job, Knock, Note, turns, until, within
 
 PAGE = Path(__file__).parents[2] / "docs" / "lifecycle.md"
@@ -138,7 +147,9 @@ async def reach(phase: Phase, running: Running, scene: Scene) -> None:
     await turns()
 
 
-async def staged(phase: Phase, scenario: Callable[[Scene, Callable[[], Awaitable[None]]], Awaitable[Any]]) -> Any:
+async def staged(
+    phase: Phase, scenario: Callable[[Scene, Callable[[], Awaitable[None]]], Awaitable[Any]]
+) -> Any:
     """Give a scenario a running orchestra and the function that brings it into the phase."""
     app = Stage(target=Target(), probe=Probe(), gate=asyncio.Event())
     letters: list[Any] = []
@@ -197,7 +208,10 @@ async def try_waiting_send(scene: Scene, move: Any) -> Outcome:
     running, target = scene.running, scene.app.target
     for n in range(2):
         running.try_send(Job(n))
-    waiting = [asyncio.ensure_future(running.send(Job(5))), asyncio.ensure_future(scene.app.probe.ctx.send(Job(6)))]
+    waiting = [
+        asyncio.ensure_future(running.send(Job(5))),
+        asyncio.ensure_future(scene.app.probe.ctx.send(Job(6))),
+    ]
     await turns()
     await move()
     if scene.running.meters()["target"].waiting == 2:
