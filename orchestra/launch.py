@@ -5,7 +5,7 @@ import functools
 import inspect
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from types import FrameType, MappingProxyType, TracebackType
 from typing import Any, TypeVar, overload
@@ -205,7 +205,7 @@ async def _abandon_tasks() -> None:
 
 
 @contextmanager
-def _signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterator[None]:
+def _signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Generator[None, None, None]:
     """Call `stop` in the loop at the first SIGINT or SIGTERM, and leave the second to the system.
 
     The handlers are plain ones, not the loop's: the second signal must work while a handler blocks the loop.

@@ -13,6 +13,7 @@ from orchestra.generate.receiving import (
     write_lanes,
     write_nonlocal,
     write_open,
+    write_settle,
     write_take,
     write_taken,
 )
@@ -65,22 +66,25 @@ def _write_work(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, meth
         write_nonlocal(writer, receipt)
         writer.line("message = None")
         with writer.block("try"):
-            with writer.block("while budget > 0"):
+            with writer.block("while budget"):
                 with writer.block("if signals"):
                     _write_signal(writer, subsystem)
                 write_take(writer, receipt, "if")
-                with writer.block("elif inbox.over"):
-                    writer.line("return part.served()")
                 with writer.block("else"):
-                    writer.line("inbox.idle = True")
-                    writer.line("return budget")
+                    writer.line("break")
                 write_open(writer, receipt)
                 writer.line("budget -= 1")
                 _write_choice(writer, subsystem, methods)
         with writer.block("except BaseException as error"):
             writer.line("return part.broke(error, message)")
-        writer.line("part.again()")
-        writer.line("return 0")
+        write_settle(writer, receipt)
+        with writer.block("if not budget"):
+            writer.line("part.again()")
+        with writer.block("elif inbox.over"):
+            writer.line("part.served()")
+        with writer.block("else"):
+            writer.line("inbox.idle = True")
+        writer.line("return budget")
 
 
 def _write_serve(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, methods: Methods) -> None:
@@ -94,7 +98,7 @@ def _write_serve(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, met
                     _write_signal(writer, subsystem)
                 with writer.block("if not left"):
                     writer.line("left = await inbox.breathe()")
-                write_take(writer, receipt, "if")
+                write_take(writer, receipt, "if", settle=True)
                 with writer.block("elif inbox.over"):
                     writer.line("return")
                 with writer.block("else"):

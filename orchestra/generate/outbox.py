@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from orchestra.box import Codec
 from orchestra.generate.names import kind_name, lane_name
 from orchestra.generate.writer import Writer
-from orchestra.plan import Plan, Route, SubsystemPlan
+from orchestra.plan import Plan, Route, Style, SubsystemPlan
 from orchestra.priority import Priority
 
 OUTGOING = "outgoing"
@@ -25,10 +25,13 @@ def write_outbox(
     boxes made ahead, broadcasts, types that are not sent) goes to the general way, `post`.
     """
     direct = [route for kind in kinds if (route := _direct(plan, kind)) is not None]
-    with writer.block(f"def {function}(post, inboxes)"):
+    with writer.block(f"def {function}(post, inboxes, scheduler)"):
         writer.line(f'"""What {sender} sends: {_summary(direct)}."""')
-        for receiver in dict.fromkeys(_receiver(route) for route in direct):
+        receivers = dict.fromkeys(_receiver(route) for route in direct)
+        for receiver in receivers:
             _write_receiver(writer, plan, receiver)
+        if any(_is_actor(plan.subsystems.get(receiver)) for receiver in receivers):
+            writer.line("ready = scheduler.ready.append")
         for is_async in (True, False):
             writer.line()
             _write_send(writer, plan, codecs, direct, is_async=is_async)
@@ -110,13 +113,29 @@ def _write_case(writer: Writer, plan: Plan, codecs: Codecs, route: Route, *, is_
         entry = _write_entry(writer, codecs, route, receiver)
         with writer.block(f"if len({queue}) < {lane}.room"):
             writer.line(f"{append}({entry})")
-            with writer.block(f"if {receiver}_inbox.idle"):
-                writer.line(f"{receiver}_inbox.wake()")
+            _write_wake(writer, subsystem, receiver)
             writer.line("return True")
         if is_async:
             writer.line(f"return await {lane}.put({entry}, message)")
         else:
             writer.line(f"return {lane}.put_now({entry}, message)")
+
+
+def _write_wake(writer: Writer, subsystem: SubsystemPlan | None, receiver: str) -> None:
+    """Write what lets a waiting receiver go on; nobody but the Actor itself receives from its inbox."""
+    inbox = f"{receiver}_inbox"
+    with writer.block(f"if {inbox}.idle"):
+        if not _is_actor(subsystem):
+            writer.line(f"{inbox}.wake()")
+            return
+        writer.line(f"{inbox}.idle = False")
+        writer.line(f"ready({inbox}.work)")
+        with writer.block("if not scheduler.awake"):
+            writer.line("scheduler.rise()")
+
+
+def _is_actor(subsystem: SubsystemPlan | None) -> bool:
+    return subsystem is not None and subsystem.style is Style.ACTOR
 
 
 def _write_choice(writer: Writer, receiver: str, fixed: str | None) -> None:

@@ -1,7 +1,5 @@
 """The receiving side: signals first, then the lanes by level, then waiting."""
 
-from collections.abc import Callable
-
 import attrs
 
 from orchestra.box import Box
@@ -68,17 +66,33 @@ def write_lanes(writer: Writer, receipt: Receipt) -> None:
         writer.line(f"{name}_taken = 0")
 
 
-def write_take(writer: Writer, receipt: Receipt, first: str, then: Callable[[], None] | None = None) -> None:
-    """Write the branches that take one message from the most urgent lane that has one."""
+def write_take(
+    writer: Writer, receipt: Receipt, first: str, *, settle: bool = False, then: str | None = None
+) -> None:
+    """Write the branches that take one message from the most urgent lane that has one.
+
+    With `settle` waiting senders are let in at once. Without it that is to be done before the loop goes on.
+    """
     for position, lane in enumerate(receipt.lanes):
         name = receipt.lane(lane)
         with writer.block(f"{first if position == 0 else 'elif'} {name}_queue"):
             writer.line(f"message = take_{name}()")
             writer.line(f"{name}_taken += 1")
-            with writer.block(f"if {name}.waiting"):
-                writer.line(f"{name}.settle()")
+            if settle:
+                _write_settle(writer, name)
             if then is not None:
-                then()
+                writer.line(then)
+
+
+def write_settle(writer: Writer, receipt: Receipt) -> None:
+    """Write what lets waiting senders in after a batch of messages was taken."""
+    for lane in receipt.lanes:
+        _write_settle(writer, receipt.lane(lane))
+
+
+def _write_settle(writer: Writer, name: str) -> None:
+    with writer.block(f"if {name}.waiting"):
+        writer.line(f"{name}.settle()")
 
 
 def write_open(writer: Writer, receipt: Receipt) -> None:
@@ -117,7 +131,7 @@ def _write_waiting(writer: Writer, receipt: Receipt, name: str) -> None:
                 writer.line("return inbox.take_signal()")
             with writer.block("if not left"):
                 writer.line("left = await inbox.breathe()")
-            write_take(writer, receipt, "if", lambda: writer.line("break"))
+            write_take(writer, receipt, "if", settle=True, then="break")
             writer.line("await inbox.rest()")
         writer.line("left -= 1")
         write_open(writer, receipt)
@@ -140,7 +154,7 @@ def _write_try_recv(writer: Writer, receipt: Receipt) -> None:
         write_nonlocal(writer, receipt)
         with writer.block("if signals"):
             writer.line("return inbox.take_signal()")
-        write_take(writer, receipt, "if")
+        write_take(writer, receipt, "if", settle=True)
         with writer.block("else"):
             writer.line("return inbox.nothing()")
         write_open(writer, receipt)

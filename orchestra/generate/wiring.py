@@ -22,7 +22,7 @@ OUTSIDE = "outside"
 
 _LOCALS = (
     "message priority kind lane box post inboxes send try_send inbox signals left recv try_recv recv_signal "
-    "following taken ctx actor part work serve budget signal error on_signal park"
+    "following taken ctx actor part work serve budget scheduler ready signal error on_signal park"
 ).split()
 
 
@@ -30,7 +30,7 @@ _LOCALS = (
 class Wiring:
     """The generated functions of one orchestra class, by the name of the subsystem they serve.
 
-    An outbox is a function `(post, inboxes) -> send, try_send`; a receiver is
+    An outbox is a function `(post, inboxes, scheduler) -> send, try_send`; a receiver is
     `(inbox) -> recv, try_recv, recv_signal, following, taken`; a worker is
     `(inbox, ctx, actor, part) -> work or serve, taken`. `codecs` has the message classes that are
     packed for somebody.

@@ -52,7 +52,7 @@ def assemble(app: Any, plan: Plan, wiring: Wiring, ensemble: Ensemble) -> Assemb
             _part(app, plan.subsystems[name], inbox, plan, wiring, ensemble, receivers),
             (*before, *(sender for sender in plan.subsystems[name].senders if sender in ensemble.inboxes)),
         )
-    send, try_send = wiring.outboxes[OUTSIDE](outside, receivers)
+    send, try_send = wiring.outboxes[OUTSIDE](outside, receivers, ensemble.scheduler)
     return Assembly(ensemble, send, try_send, outgoing)
 
 
@@ -104,7 +104,7 @@ def _part(
     finish = partial(inbox.close, "finished")
     sends = tuple(class_of(sent) for sent in subsystem.sends)
     post = Post(name, sends, plan, receivers, ensemble.dropped)
-    send, try_send = wiring.outboxes[name](post, receivers)
+    send, try_send = wiring.outboxes[name](post, receivers, ensemble.scheduler)
     verbs = {"send": send, "try_send": try_send}
     if subsystem.style is Style.RUN:
         recv, try_recv, recv_signal, following, inbox.taken = wiring.receivers[name](inbox)

@@ -82,10 +82,9 @@ class Part:
 
     # called by generated code
 
-    def served(self) -> int:
+    def served(self) -> None:
         """There is nothing more to take, for good: the strand goes on to the end."""
         self._go_on()
-        return 0
 
     def again(self) -> None:
         """The budget is spent and there may be more: go on at the next turn."""
@@ -96,6 +95,8 @@ class Part:
         """A plain handler raised: the strand ends with it."""
         self.inbox.current = message
         self._error = error
+        for lane in self.inbox.lanes:
+            lane.settle()
         self._go_on()
         return 0
 
@@ -120,6 +121,7 @@ class Part:
         self.done = True
         self._ended(self, error)
         if isinstance(error, (KeyboardInterrupt, SystemExit)):
+            self.task.add_done_callback(asyncio.Task.exception)  # the loop raises it: nobody else asks for it
             raise error
 
     async def _serve_between_hooks(self) -> None:

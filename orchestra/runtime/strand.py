@@ -11,7 +11,7 @@ import asyncio
 import contextvars
 import sys
 import types
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from typing import Any, Final
 
 from orchestra.runtime.scheduler import Step
@@ -88,13 +88,14 @@ class Strand:
         self.step = _stepper(self, coroutine, loop)
 
     def where(self) -> str:
-        """The place in the source where the coroutine is suspended: file, line, function."""
-        inner: Any = self._coroutine
-        frame = inner.cr_frame
-        while (inner := getattr(inner, "cr_await", None)) is not None:
-            frame = getattr(inner, "cr_frame", None) or frame
-        if frame is None:
+        """The place in the source where the coroutine is suspended: file, line, function.
+
+        It is the innermost one that belongs neither to this library nor to asyncio, where there is one.
+        """
+        frames = list(_frames_of(self._coroutine))
+        if not frames:
             return "its end"
+        frame = next((frame for frame in reversed(frames) if not _is_inside(frame)), frames[-1])
         return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_qualname}"
 
     def suspended(self, awaited: Any, outcome: BaseException | None) -> None:
@@ -142,6 +143,25 @@ class Strand:
                 return False
             if awaited is PARKED or awaited is BREATHING:
                 return True
+
+
+def _frames_of(awaited: Any) -> Iterator[types.FrameType]:
+    """The frames of a coroutine or generator and of what it awaits, outermost first."""
+    while awaited is not None:
+        for kind, following in (("cr", "cr_await"), ("gi", "gi_yieldfrom"), ("ag", "ag_await")):
+            if hasattr(awaited, following):
+                frame = getattr(awaited, f"{kind}_frame")
+                if frame is not None:
+                    yield frame
+                awaited = getattr(awaited, following)
+                break
+        else:
+            return
+
+
+def _is_inside(frame: types.FrameType) -> bool:
+    package = str(frame.f_globals.get("__name__")).partition(".")[0]
+    return package in {"asyncio", "orchestra"} or frame.f_code.co_filename.startswith("<orchestra generated ")
 
 
 def _stepper(strand: Strand, coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> Step:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from orchestra import Closed, DeadLetter, Fail, Full, orchestra, run, start, subsystem
+from orchestra import Closed, DeadLetter, Fail, Full, Priority, orchestra, run, start, subsystem
 from orchestra.runtime.endings import Group, ending, groups_of
 from tests.runtime.players import (
     Awaits,
@@ -99,8 +99,6 @@ def test_while_the_outside_is_open_nothing_ends() -> None:
 
 
 def test_all_that_is_queued_in_all_lanes_comes_before_the_end() -> None:
-    from orchestra import Priority
-
     async def main() -> None:
         worker = Gated()
         app = alone(worker, message_capacity={Priority.HIGH: 8, Priority.NORMAL: 8, Priority.BACKGROUND: 8})
@@ -574,3 +572,85 @@ def test_a_subsystem_that_receives_in_another_task_may_wait_for_itself() -> None
 
     run(Loop(worker=Runs(live)))
     assert got == [Job(n) for n in range(20)]
+
+
+class Hollow:
+    """A message, signal or event that is false, empty, and equal to everything."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __len__(self) -> int:
+        return 0
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = object.__hash__
+
+
+class HollowJob(Hollow): ...
+
+
+class HollowNote(Hollow): ...
+
+
+class HollowBell(Hollow): ...
+
+
+class HollowKnock(Hollow): ...
+
+
+@pytest.mark.parametrize("kind", [Calls, Awaits])
+def test_what_is_false_is_a_message_like_any_other(kind: type[Calls]) -> None:
+    def is_hollow(items: list[Any], *kinds: type) -> bool:
+        return [type(item) for item in items] == list(kinds)
+
+    @orchestra(signal=HollowBell, event=HollowKnock, outgoing=HollowNote)
+    class App:
+        one: kind = subsystem(consumes=HollowJob, sends=[HollowNote], message_capacity=1)
+        two: Collects = subsystem(subscribes=[HollowKnock], message_capacity=1)
+
+        async def on_event(self, conductor: Any, event: Any) -> None:
+            await conductor.send(HollowJob())
+            await conductor.broadcast(HollowBell())
+
+    def answer(ctx: Any, message: Any) -> Any:
+        sent = ctx.try_send(HollowNote())
+        return asyncio.sleep(0, sent) if kind is Awaits else sent
+
+    async def main() -> None:
+        app = App(one=kind(answer), two=Collects())
+        letters: list[DeadLetter] = []
+        async with start(app, dead_letters=letters.append) as running:
+            for _ in range(2):
+                await running.event(HollowKnock())
+                await running.send(HollowKnock())
+                await running.send(HollowJob())
+            await running.drain()
+        assert is_hollow(app.one.got, *[HollowJob] * 4)
+        assert sorted(type(item).__name__ for item in app.two.got) == ["HollowBell"] * 2 + ["HollowKnock"] * 2
+        assert is_hollow([note async for note in running.outgoing], *[HollowNote] * 4)
+        assert not letters
+
+    within(10, main())
+
+
+def test_a_send_whose_message_was_taken_succeeds_though_the_receiver_then_leaves() -> None:
+    async def take_two(ctx: Any) -> None:
+        await asyncio.sleep(0.01)
+        assert [await ctx.recv(), await ctx.recv()] == [Job(0), Job(1)]
+
+    async def main() -> None:
+        letters: list[DeadLetter] = []
+        async with start(
+            pair(Runs(take_two), Collects(), message_capacity=1), dead_letters=letters.append
+        ) as running:
+            sends = [asyncio.ensure_future(running.send(Job(n))) for n in range(4)]
+            results = await asyncio.gather(*sends, return_exceptions=True)
+        assert results[:2] == [True, True]
+        refused = [result.message for result in results if isinstance(result, Closed)]
+        buried = [letter.message for letter in letters]
+        assert sorted([*refused, *buried], key=lambda job: job.n) == [Job(2), Job(3)]
+
+    within(10, main())
