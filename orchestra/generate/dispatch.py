@@ -91,7 +91,7 @@ def _write_serve(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, met
     with writer.block("async def serve()"):
         write_nonlocal(writer, receipt)
         writer.line("message = None")
-        writer.line("left = 64")
+        writer.line("left = 1")
         with writer.block("try"):
             with writer.block("while True"):
                 with writer.block("if signals"):

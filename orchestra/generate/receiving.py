@@ -40,7 +40,7 @@ def write_receiver(writer: Writer, receipt: Receipt, function: str) -> None:
     with writer.block(f"def {function}(inbox)"):
         writer.line(f'"""How {receipt.name} receives: signals, then {_told(receipt)}."""')
         write_lanes(writer, receipt)
-        writer.line("left = 64")
+        writer.line("left = 1")
         _write_waiting(writer, receipt, "recv")
         _write_following(writer)
         _write_try_recv(writer, receipt)

@@ -115,6 +115,8 @@ class Ensemble:
 
     def part_ended(self, part: Part, error: BaseException | None) -> None:
         """A part has finished: by itself, with an error, or cancelled; perhaps after it was given up."""
+        if self.loop.is_closed():
+            return
         if error is not None:
             self._take_error(part, error)
         if self.phase is Phase.ENDED:

@@ -342,7 +342,7 @@ class Inbox:
         self.idle = self.parked or bool(self._others)
         if self.signals:
             self._notify_listener()
-        elif self.idle and any(lane.queue for lane in self.lanes):
+        if self.idle and any(lane.queue for lane in self.lanes):
             self.wake()
 
     def _notify_listener(self) -> None:

@@ -128,6 +128,8 @@ class Part:
         await self._call_hook("started")
         try:
             await self._serve()
+        except GeneratorExit:  # it is collected, long after its loop was closed: nothing can be awaited
+            raise
         except BaseException as error:
             try:
                 await self._call_hook("stopped")

@@ -104,16 +104,16 @@ def test_drain_waits_for_a_running_handler_and_a_busy_run() -> None:
 
 def test_after_its_time_limit_drain_handles_what_is_left_as_stop_does() -> None:
     async def main() -> None:
-        worker = Awaits(lambda ctx, message: asyncio.sleep(0.06))
+        worker = Awaits(lambda ctx, message: asyncio.sleep(0.2))
         letters: list[DeadLetter] = []
         began = time.monotonic()
         async with start(alone(worker), dead_letters=letters.append) as running:
             for n in range(5):
                 await running.send(Job(n))
-            await running.drain(timeout=0.09)
+            await running.drain(timeout=0.3)
             assert worker.got == [Job(0), Job(1)]
         assert told(letters) == [(Job(n), "worker", "stopped") for n in (2, 3, 4)]
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 5
 
     within(10, main())
 

@@ -152,8 +152,8 @@ def test_an_error_in_a_hook_is_a_failure(kind: type[Hooks], hook: str) -> None:
             async with start(pair(worker, Collects()), dead_letters=letters.append) as running:
                 await running.send(Job(1))
                 await running.broadcast(Bell())
-                await turns(50) if hook == "started" else await asyncio.sleep(0.02)
                 if hook == "stopped":
+                    await until(lambda: worker.got)
                     await running.stop()
                 await running.wait()
         if hook == "started":
@@ -410,6 +410,34 @@ def test_a_cancelled_body_stays_cancelled_with_the_failure_as_a_note() -> None:
 
         task = asyncio.ensure_future(body())
         await asyncio.sleep(0.02)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert "ValueError: bad" in notes[0]
+
+    within(10, main())
+
+
+def test_a_cancellation_while_leaving_has_the_failure_as_a_note() -> None:
+    async def main() -> None:
+        second = Awaits(lambda ctx, message: asyncio.sleep(60))
+        notes: list[str] = []
+
+        async def body() -> None:
+            try:
+                app = pair(Calls(failing(ValueError("bad"))), second)
+                async with start(app, dead_letters=lambda _: None) as running:
+                    await running.send(Note())
+                    await until(lambda: second.begun)
+                    await running.send(Job())
+                    await turns()
+            except asyncio.CancelledError as cancelled:
+                notes.extend(cancelled.__notes__)
+                raise
+
+        task = asyncio.ensure_future(body())
+        await until(lambda: second.begun)
+        await turns(100)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -57,11 +57,15 @@ def spend(recv: Any, budget: int) -> None:
     cells["left"].cell_contents = budget
 
 
-HAPPENINGS = (
-    ["turn"] * 4
-    + ["receive_in_the_strand", "receive_in_a_task", "send_without_waiting", "cancel_a_receive"] * 2
-    + ["receive_without_waiting", "send_and_wait", "cancel_a_send", "signal"]
-)
+HAPPENINGS = [
+    *["turn"] * 4,
+    *["settle"] * 2,
+    *["receive_in_the_strand"] * 3,
+    *["receive_in_a_task"] * 2,
+    *["receive_without_waiting", "send_without_waiting", "send_and_wait", "signal"],
+    *["cancel_the_strand", "cancel_a_receive", "cancel_a_send"],
+    *["send_and_cancel", "signal_and_cancel"],
+]
 
 
 @attrs.define(eq=False)
@@ -116,7 +120,7 @@ class InboxMachine(RuleBasedStateMachine):
         spend(recv, budget)
         self.verbs: dict[str, Callable[[], Awaitable[Any]]] = {"recv": recv, "recv_signal": recv_signal}
         post = Post("outside", None, plan, {"sink": self.inbox}, {})
-        self.send, self.try_send = wiring.outboxes["outside"](post, {"sink": self.inbox})
+        self.send, self.try_send = wiring.outboxes["outside"](post, {"sink": self.inbox}, self.scheduler)
         self.commands: asyncio.Queue[Receive | None] = asyncio.Queue()
         self.strand = Strand(self.live(), loop, "sink", self.scheduler.poke)
         self.inbox.strand = self.strand
@@ -212,6 +216,25 @@ class InboxMachine(RuleBasedStateMachine):
             receive = cancellable[which % len(cancellable)]
             (receive.task or self.strand.task).cancel()
 
+    def cancel_the_strand(self, _: int) -> None:
+        if self.at_strand is not None and self.at_strand.begun:
+            self.strand.task.cancel()
+
+    def send_and_cancel(self, which: int) -> None:
+        """Cancel a receiver that may just have been woken."""
+        self.send_without_waiting(which)
+        self.cancel(which)
+
+    def signal_and_cancel(self, which: int) -> None:
+        self.signal(which)
+        self.cancel(which)
+
+    def cancel(self, which: int) -> None:
+        if which % 2:
+            self.cancel_the_strand(which)
+        else:
+            self.cancel_a_receive(which // 2)
+
     @property
     def cancellable(self) -> list[Receive]:
         return [
@@ -275,7 +298,7 @@ class InboxMachine(RuleBasedStateMachine):
 
     # the end
 
-    @precondition(lambda self: self.numbers > 30)
+    @precondition(lambda self: self.numbers > 20)
     @rule(how=st.sampled_from(["end", "silence", "stop", "close"]))
     def finish(self, how: str) -> None:
         if how == "end" and not self.ended:
@@ -305,14 +328,14 @@ class InboxMachine(RuleBasedStateMachine):
     def turn(self, _: int) -> None:
         self.loop.turn()
 
-    @rule(happenings=st.lists(st.tuples(st.sampled_from(HAPPENINGS), st.integers(0, 11)), min_size=1, max_size=12))
-    def happen(self, happenings: list[tuple[str, int]]) -> None:
-        """Some things happen, one right after the other."""
-        for name, which in happenings:
-            getattr(self, name)(which)
+    @rule(numbers=st.binary(min_size=30, max_size=100))
+    def happen(self, numbers: bytes) -> None:
+        """Some things happen, one right after the other; each number tells one."""
+        for number in numbers:
+            which, index = divmod(number, len(HAPPENINGS))
+            getattr(self, HAPPENINGS[index])(which)
 
-    @rule()
-    def settle(self) -> None:
+    def settle(self, _: int) -> None:
         self.loop.settle()
         self.check_at_rest()
 
@@ -362,21 +385,20 @@ class InboxMachine(RuleBasedStateMachine):
             assert order == sorted(set(order))
 
     def teardown(self) -> None:
-        if hasattr(self, "inbox"):
-            try:
-                self.loop.settle()
-                self.check_at_rest()
+        try:
+            if hasattr(self, "strand"):
+                self.settle(0)
                 self.finish("close")
-                self.loop.settle()
-                self.check_at_rest()
-            finally:
+                self.settle(0)
+        finally:
+            if hasattr(self, "strand"):
                 self.inbox.close("finished")
                 self.commands.put_nowait(None)
                 self.loop.settle()
+            self.loop.close()
         assert self.strand.task.done()
-        self.loop.close()
         assert self.loop.errors == []
 
 
-InboxMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=20)
+InboxMachine.TestCase.settings = settings(max_examples=500, stateful_step_count=10)
 test_an_inbox_loses_nothing_and_lets_nobody_sleep = InboxMachine.TestCase

@@ -175,7 +175,7 @@ def test_a_signal_is_seen_while_a_long_message_is_handled() -> None:
             began = time.monotonic()
             await running.broadcast(Bell(1))
             await until(lambda: heard)
-            assert time.monotonic() - began < 1
+            assert time.monotonic() - began < 5
 
     within(10, main())
 

@@ -37,12 +37,16 @@ from tests.runtime.players import (
 ROOT = Path(__file__).parents[2]
 
 
-async def stubborn(ctx: Any) -> None:
-    """Swallows its cancellation, for a second."""
-    end = time.monotonic() + 1
-    while (left := end - time.monotonic()) > 0:
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.sleep(left)
+class Stubborn:
+    """Swallows every cancellation until it is let go."""
+
+    def __init__(self) -> None:
+        self.let_go = asyncio.Event()
+
+    async def __call__(self, ctx: Any, message: Any = None) -> None:
+        while not self.let_go.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await self.let_go.wait()
 
 
 def test_what_is_queued_is_dead_lettered_and_the_running_handler_finishes() -> None:
@@ -102,7 +106,7 @@ def test_twenty_slow_subsystems_stop_side_by_side() -> None:
             await turns()
             began = time.monotonic()
             await running.stop()
-            assert 0.09 < time.monotonic() - began < 1.0
+            assert 0.09 < time.monotonic() - began < 1.5
 
     within(10, main())
 
@@ -229,7 +233,7 @@ def test_at_the_limit_all_that_run_are_cancelled() -> None:
             await turns()
             began = time.monotonic()
             await running.stop(timeout=0.05)
-            assert 0.04 < time.monotonic() - began < 1
+            assert 0.04 < time.monotonic() - began < 5
         assert told(letters) == [(Job(2), "worker", "stopped"), (Job(1), "worker", "cancelled")]
         assert worker.hooks == ["started", "stopped"]
 
@@ -256,17 +260,21 @@ def test_an_error_while_being_cancelled_is_the_orchestras_error() -> None:
 def test_those_that_swallow_their_cancellation_are_named_with_their_place() -> None:
     async def main() -> None:
         letters: list[DeadLetter] = []
+        stubborn = Stubborn()
         began = time.monotonic()
         async with start(pair(Runs(stubborn), Runs(stubborn)), dead_letters=letters.append) as running:
             await turns()
             await running.send(Note(1))
             with pytest.raises(StopTimeout) as late:
                 await running.stop(timeout=0.05)
-            assert 0.5 < time.monotonic() - began < 0.95, "one limit for all, and one grace"
+            assert 0.5 < time.monotonic() - began < 5, "one limit for all, and one grace"
+            stubborn.let_go.set()
             with pytest.raises(Closed):
                 running.try_send(Job())
         assert late.value.subsystems == ("first", "second")
-        assert all("test_stop.py" in place and "stubborn" in place for place in late.value.places), late.value
+        assert all("test_stop.py" in place and "Stubborn.__call__" in place for place in late.value.places), (
+            late.value
+        )
         assert late.value.timeout == 0.05
         assert told(letters) == [(Note(1), "second", "stopped")]
 
@@ -275,17 +283,22 @@ def test_those_that_swallow_their_cancellation_are_named_with_their_place() -> N
 
 def test_only_the_stragglers_are_named() -> None:
     async def main() -> None:
-        async with start(pair(Awaits(lambda ctx, message: asyncio.sleep(60)), Runs(stubborn))) as running:
+        stubborn = Stubborn()
+        app = pair(Awaits(lambda ctx, message: asyncio.sleep(60)), Runs(stubborn))
+        async with start(app, dead_letters=lambda _: None) as running:
             await running.send(Job())
             await turns()
             with pytest.raises(StopTimeout, match="'second' at") as late:
                 await running.stop(timeout=0.02)
+            stubborn.let_go.set()
         assert late.value.subsystems == ("second",)
 
     within(10, main())
 
 
 def test_an_error_of_a_straggler_is_not_lost(caplog: pytest.LogCaptureFixture) -> None:
+    stubborn = Stubborn()
+
     async def late(ctx: Any, message: Job) -> None:
         await stubborn(ctx)
         raise ValueError("too late")
@@ -297,7 +310,8 @@ def test_an_error_of_a_straggler_is_not_lost(caplog: pytest.LogCaptureFixture) -
             await turns()
             with pytest.raises(StopTimeout):
                 await running.stop(timeout=0.02)
-            await asyncio.sleep(0.8)
+            stubborn.let_go.set()
+            await until(lambda: letters)
         assert told(letters) == [(Job(1), "worker", "failed")]
 
     with caplog.at_level(logging.ERROR, "orchestra"):
@@ -314,9 +328,9 @@ def test_stop_may_be_called_twice_and_the_shorter_limit_counts() -> None:
             began = time.monotonic()
             await asyncio.gather(running.stop(60), running.stop(0.03), running.stop(30))
             await running.stop()
-            assert time.monotonic() - began < 2
+            assert time.monotonic() - began < 10
 
-    within(10, main())
+    within(20, main())
 
 
 def test_stop_from_inside_does_not_change_the_limit_of_a_stop() -> None:
@@ -389,7 +403,7 @@ def test_cancelling_stop_ends_only_the_wait_in_time() -> None:
             began = time.monotonic()
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(running.stop(), 0.05)
-            assert time.monotonic() - began < 0.5
+            assert time.monotonic() - began < 5
             worker.gate.set()
             await running.wait()
         assert worker.got == [Job()]
@@ -453,12 +467,13 @@ def test_a_cancellation_while_leaving_cancels_the_subsystems_and_goes_on() -> No
                 await turns()
 
         task = asyncio.ensure_future(body())
-        await asyncio.sleep(0.03)
+        await until(lambda: worker.begun)
+        await turns(50)
         began = time.monotonic()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5
         assert worker.hooks == ["started", "stopped"]
 
     within(10, main())
@@ -591,6 +606,30 @@ def test_an_orchestra_that_is_dropped_without_leaving_lets_the_loop_end() -> Non
     assert app.worker.got == [Job(), Job()], "it may run again after that"
 
 
+def test_an_instance_whose_loop_was_closed_in_the_middle_may_run_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = alone(Calls())
+
+    async def enter() -> None:
+        running = await start(app).__aenter__()
+        await running.send(Job(1))
+        await turns()
+
+    async def again() -> None:
+        async with start(app) as running:
+            await running.send(Job(2))
+            await running.drain()
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(enter())
+    loop.close()
+    within(10, again())
+    assert app.worker.got == [Job(1), Job(2)]
+    with caplog.at_level(logging.CRITICAL, "asyncio"):
+        gc.collect()
+
+
 def test_nothing_of_a_running_orchestra_is_collected() -> None:
     async def main() -> None:
         worker, gate = Gated(), asyncio.Event()
@@ -633,10 +672,12 @@ def test_all_works_with_eager_tasks() -> None:
                 await running.broadcast(Bell())
                 await running.drain()
             assert [item for item in second.got if isinstance(item, Note)] == [Note(n) for n in range(50)]
+        stubborn = Stubborn()
         async with start(pair(Runs(stubborn), Collects())) as running:
             await turns()
             with pytest.raises(StopTimeout):
                 await running.stop(0.02)
+            stubborn.let_go.set()
 
     within(10, main())
 
@@ -656,10 +697,12 @@ def test_all_works_on_uvloop() -> None:
                 await running.broadcast(Bell())
                 await running.drain()
             assert [item for item in second.got if isinstance(item, Note)] == [Note(n) for n in range(50)]
+        stubborn = Stubborn()
         async with start(pair(Runs(stubborn), Collects())) as running:
             await turns()
             with pytest.raises(StopTimeout):
                 await running.stop(0.02)
+            stubborn.let_go.set()
         async with start(alone(Calls())) as running:
             await running.stop(math.inf)
 
