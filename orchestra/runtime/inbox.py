@@ -166,6 +166,7 @@ class Inbox:
             return None
         if self._room_for_signals and len(self.signals) <= self.signal_capacity:
             self._free_conductors()
+        self._wake_for_queued()  # its receiver may have been woken for a message, and a listener for the signal
         return signal
 
     async def rest(self) -> None:
@@ -342,6 +343,9 @@ class Inbox:
         self.idle = self.parked or bool(self._others)
         if self.signals:
             self._notify_listener()
+        self._wake_for_queued()
+
+    def _wake_for_queued(self) -> None:
         if self.idle and any(lane.queue for lane in self.lanes):
             self.wake()
 
