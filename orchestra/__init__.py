@@ -13,26 +13,32 @@ from orchestra.errors import (
     StopTimeout,
     SubsystemStalled,
     UndeclaredMessage,
+    UndeclaredOverflow,
     UndeclaredPriority,
 )
 from orchestra.launch import run, start
-from orchestra.overflow import Block, Fail
+from orchestra.overflow import Block, BlockFirst, Drop, DropOldest, Fail
 from orchestra.priority import Priority
 from orchestra.runtime.letters import DeadLetter
 from orchestra.runtime.meters import LaneMeters, Meters
+from orchestra.runtime.pressure import Congestion
 from orchestra.runtime.running import Running
 from orchestra.subsystems import Actor, Subsystem, handles
 
 __all__ = [
     "Actor",
     "Block",
+    "BlockFirst",
     "Box",
     "BoxError",
     "Closed",
     "Conductor",
+    "Congestion",
     "Context",
     "DeadLetter",
     "DeclarationError",
+    "Drop",
+    "DropOldest",
     "Fail",
     "Full",
     "LaneMeters",
@@ -45,6 +51,7 @@ __all__ = [
     "Subsystem",
     "SubsystemStalled",
     "UndeclaredMessage",
+    "UndeclaredOverflow",
     "UndeclaredPriority",
     "boxed",
     "handles",

@@ -6,6 +6,7 @@ from typing_extensions import TypeVar
 
 from orchestra.box import Box
 from orchestra.errors import Closed
+from orchestra.overflow import Overflow
 from orchestra.priority import Priority
 
 __all__ = ["Conductor", "Context"]
@@ -30,28 +31,53 @@ class Context(Generic[In, Out, Signal]):
 
     __slots__ = ()
 
-    async def send(self, message: Out | Box[Out], *, priority: Priority | None = None) -> bool:
+    async def send(
+        self,
+        message: Out | Box[Out],
+        *,
+        priority: Priority | None = None,
+        overflow: Overflow | None = None,
+    ) -> bool:
         """Send `message` to the subsystem that consumes its type, or to all that subscribe to it.
 
-        Waits while the lane is full, as its overflow policy says. True when each receiver's lane
-        took the message, False when a policy dropped it for some.
+        Where a lane has no room its overflow policy says what happens: under `Block` the send waits,
+        under `Drop` for a limited time. True when each receiver's lane took the message, False when
+        it was dropped for some; each lane counts what it accepted, and what was dropped by reason.
+        `DropOldest` always takes the message: what it throws away instead is counted, and not told here.
+
+        The message is offered at once to every receiver with room; the waits for the rest run side by
+        side. A receiver that has ended is passed over where there are others.
 
         `priority` picks the lane; without it the receiver's `priority(message)` does, else it is
-        `Priority.NORMAL`. A box made by `Box.seal` counts as the message in it.
+        `Priority.NORMAL`. A box made by `Box.seal` counts as the message in it. `overflow` is the
+        policy of this one send instead of the lanes' own: any for any lane, save that a `DropOldest`
+        lane takes only `DropOldest` and no other lane takes that.
 
-        Raises `Full` where the policy is `Fail`, `Closed` when the receiver takes no more,
-        `UndeclaredMessage` for a type this subsystem does not declare to send,
-        `UndeclaredPriority` for a level the receiver has no lane for, `BoxError` for a message
-        that cannot be packed. Priority and packing are checked before anything is put anywhere.
-        The message is in the error.
+        Raises `Full` where the policy is `Fail`, and under `Block` and `BlockFirst` to an Actor that finds
+        no room in its own lane: it would hang, for nobody else makes any. Raises `Closed` when the receiver
+        takes no more, `UndeclaredMessage` for a type this subsystem does not declare to send,
+        `UndeclaredPriority` for a level the receiver has no lane for, `UndeclaredOverflow` for a
+        policy that the lane does not permit, `BoxError` for a message that cannot be packed. Priority,
+        overflow and packing are checked before anything is put anywhere. The message is in the error.
 
         Cancelling a send that waits withdraws it: if CancelledError comes out, the message is
         nowhere it had not been put before. Waiting senders are let in in the order they came.
         """
         raise NotImplementedError
 
-    def try_send(self, message: Out | Box[Out], *, priority: Priority | None = None) -> bool:
-        """Send without ever waiting: as `send`, but `Full` is raised where `send` would wait."""
+    def try_send(
+        self,
+        message: Out | Box[Out],
+        *,
+        priority: Priority | None = None,
+        overflow: Overflow | None = None,
+    ) -> bool:
+        """Send without ever waiting: as `send`, but `Full` is raised where it would wait without a limit.
+
+        So a full lane gives `Full` under `Block` and `Fail`, and False under `Drop`, which drops the message
+        at once and does not mark the lane as congested. `DropOldest` puts it and gives True.
+        `BlockFirst` gives `Full`, or False while another sender waits. Drops are counted as for `send`.
+        """
         raise NotImplementedError
 
     async def recv(self) -> In | Signal:
@@ -129,10 +155,21 @@ class Conductor(Generic[Sig_contra]):
         """
         raise NotImplementedError
 
-    async def send(self, message: Any, *, priority: Priority | None = None) -> bool:
-        """Send a message of any type that the orchestra routes; otherwise as `Context.send`."""
+    async def send(
+        self, message: Any, *, priority: Priority | None = None, overflow: Overflow | None = None
+    ) -> bool:
+        """Send a message of any type that the orchestra routes; otherwise as `Context.send`.
+
+        True when each receiver's lane took it, False when it was dropped for some, which the lanes count.
+        While it waits, no further event is handled.
+        """
         raise NotImplementedError
 
-    def try_send(self, message: Any, *, priority: Priority | None = None) -> bool:
-        """Send without ever waiting: as `send`, but `Full` is raised where `send` would wait."""
+    def try_send(
+        self, message: Any, *, priority: Priority | None = None, overflow: Overflow | None = None
+    ) -> bool:
+        """Send without ever waiting: as `send`, but `Full` is raised where it would wait without a limit.
+
+        What is dropped gives False and is counted, as for `Context.try_send`.
+        """
         raise NotImplementedError

@@ -21,7 +21,7 @@ from orchestra.inspection import (
     stated_by,
     style_of,
 )
-from orchestra.lanes import checked_capacity, lanes_of
+from orchestra.lanes import checked_capacity, checked_evict_after, checked_fairness, lanes_of
 from orchestra.messages import as_class, class_of, members, shown, shown_all
 from orchestra.mistakes import Place, Wrong, located
 from orchestra.overflow import Overflow
@@ -52,6 +52,8 @@ class Spec:
     priorities: Any
     overflow: Any
     signal_capacity: Any
+    evict_after: Any
+    fairness: Any
 
 
 @attrs.frozen
@@ -91,6 +93,8 @@ class FieldDeclaration:
     handlers: tuple[HandlerPlan, ...]
     hooks: Mapping[str, bool]
     has_priority: bool
+    evict_after: float | None
+    fairness: int | None
 
 
 @attrs.frozen
@@ -124,6 +128,8 @@ def subsystem(
     priorities: Sequence[Priority] | None = ...,
     overflow: Overflow | Mapping[Priority, Overflow] | None = ...,
     signal_capacity: float | None = ...,
+    evict_after: float | None = ...,
+    fairness: int | None = ...,
     init: Literal[False] = False,
 ) -> Any: ...
 
@@ -140,6 +146,8 @@ def subsystem(
     priorities: Sequence[Priority] | None = ...,
     overflow: Overflow | Mapping[Priority, Overflow] | None = ...,
     signal_capacity: float | None = ...,
+    evict_after: float | None = ...,
+    fairness: int | None = ...,
 ) -> Any: ...
 
 
@@ -154,6 +162,8 @@ def subsystem(
     priorities: Sequence[Priority] | None = None,
     overflow: Overflow | Mapping[Priority, Overflow] | None = None,
     signal_capacity: float | None = None,
+    evict_after: float | None = None,
+    fairness: int | None = None,
     init: bool | None = None,
 ) -> Any:
     """Declare a subsystem field of an orchestra class.
@@ -168,8 +178,20 @@ def subsystem(
     `message_capacity` is the room of its inbox in messages, 1 or more, or `math.inf`: one number
     for each lane, or a mapping from `Priority`, which declares the lanes too. `priorities` lists the
     lanes. `overflow` says what a send to a full lane does, `Block()` by default: one policy,
-    or a mapping from `Priority`. `signal_capacity` is how many signals may wait here before a
-    broadcast waits. `boxed` overrides the orchestra's `boxed_messages` for what is received here.
+    or a mapping from `Priority`; the policies are told in `orchestra.overflow`. `signal_capacity` is how
+    many signals may wait here before a broadcast waits. `boxed` overrides the orchestra's
+    `boxed_messages` for what is received here.
+
+    `evict_after` limits how long this receiver may hold up its senders, in seconds: when it has taken no
+    message from a full lane for that long, the blocking senders that wait there are let go: their `send`
+    returns False. Further ones are then dropped at once, until it takes a message again. What is dropped
+    so is counted, and it is logged once. It needs a bounded lane with `Block()` or `BlockFirst()`.
+    Without it a sender waits as long as the receiver takes.
+
+    `fairness` guards less urgent lanes against starving: after so many messages in a row from more urgent
+    lanes, while a lower one has some too, one message of the lower lane that has waited longest is
+    taken. Signals and control stay first. It is a whole number of 1 or more and needs two lanes. Without
+    it lanes are served strictly by level, and one that starves is counted and warned of.
 
     `wip=True` marks a subsystem that is not written yet: it takes no constructor argument, and
     messages to it are dropped and counted. (`init` is for the type checker alone: leave it out.)
@@ -177,7 +199,17 @@ def subsystem(
     Mistakes are reported by the decorator, as `DeclarationError`.
     """
     spec = Spec(
-        consumes, sends, subscribes, boxed, wip, message_capacity, priorities, overflow, signal_capacity
+        consumes=consumes,
+        sends=sends,
+        subscribes=subscribes,
+        boxed=boxed,
+        wip=wip,
+        message_capacity=message_capacity,
+        priorities=priorities,
+        overflow=overflow,
+        signal_capacity=signal_capacity,
+        evict_after=evict_after,
+        fairness=fairness,
     )
     if wip:
         return attrs.field(default=None, init=False, metadata={SPEC: spec})
@@ -386,6 +418,13 @@ def _checked_field(
     consumes, subscribes, sends = _messages(spec, stated_by(kind, get_args(resolved), seen))
     prioritized = written and has_priority(kind)
     acts = written and style is Style.ACTOR
+    lanes = lanes_of(
+        spec.message_capacity,
+        spec.priorities,
+        spec.overflow,
+        defaults["message_capacity"],
+        has_priority=prioritized or not written,
+    )
     return FieldDeclaration(
         name=name,
         annotation=resolved,
@@ -396,17 +435,13 @@ def _checked_field(
         sends=sends,
         boxed=spec.boxed,
         wip=spec.wip,
-        lanes=lanes_of(
-            spec.message_capacity,
-            spec.priorities,
-            spec.overflow,
-            defaults["message_capacity"],
-            has_priority=prioritized or not written,
-        ),
+        lanes=lanes,
         signal_capacity=_signal_capacity(spec, defaults),
         handlers=handlers_of(kind, consumes + subscribes, seen) if acts else (),
         hooks=hooks_of(kind) if acts else types.MappingProxyType({}),
         has_priority=prioritized,
+        evict_after=checked_evict_after(spec.evict_after, lanes),
+        fairness=checked_fairness(spec.fairness, lanes),
     )
 
 

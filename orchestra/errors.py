@@ -63,6 +63,13 @@ class UndeclaredPriority(SendError, ValueError):
     """The receiver has no lane of this level; the text names the lanes it has."""
 
 
+class UndeclaredOverflow(SendError, ValueError):
+    """The lane does not permit the overflow policy that this send asks for; the text says what it takes.
+
+    `message` is the object given to the send, `subsystem` the receiver's name.
+    """
+
+
 class BoxError(OrchestraError, ValueError):
     """A message cannot be packed so that it comes back the same.
 

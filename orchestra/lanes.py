@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestra.mistakes import Wrong
-from orchestra.overflow import Block, Overflow
+from orchestra.overflow import POLICIES, Block, Overflow, can_block, is_policy, shown_policy
 from orchestra.plan import LanePlan
 from orchestra.priority import Priority
 
@@ -34,6 +34,42 @@ def lanes_of(
             "add a NORMAL lane, or a static method priority(message)"
         )
     return tuple(LanePlan(level, capacities[level], policies[level]) for level in sorted(capacities))
+
+
+def checked_evict_after(value: Any, lanes: Sequence[LanePlan]) -> float | None:
+    """The limit for a receiver that takes nothing, in seconds; it needs a lane on which senders wait."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise Wrong(f"evict_after is {value!r}: give a finite number of seconds above 0, or leave it out")
+    if not any(can_block(lane.overflow) and lane.capacity != math.inf for lane in lanes):
+        raise Wrong(
+            f"evict_after is {value!r}, and no sender waits here without a limit ({_told(lanes)}): "
+            "leave it out, or give a bounded lane Block() or BlockFirst()"
+        )
+    return value
+
+
+def checked_fairness(value: Any, lanes: Sequence[LanePlan]) -> int | None:
+    """How many messages in a row may overtake a lower lane; it needs a lower lane."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise Wrong(f"fairness is {value!r}: give a whole number of messages, 1 or more, or leave it out")
+    if len(lanes) == 1:
+        raise Wrong(
+            f"fairness is {value!r}, and its one lane is {named(lane.priority for lane in lanes)}: "
+            "leave it out, or declare more lanes with priorities="
+        )
+    return value
+
+
+def _told(lanes: Sequence[LanePlan]) -> str:
+    """Each lane with its policy, or that it has no bound."""
+    return ", ".join(
+        f"{lane.priority.name} {'unbounded' if lane.capacity == math.inf else shown_policy(lane.overflow)}"
+        for lane in lanes
+    )
 
 
 def named(levels: Any) -> str:
@@ -91,8 +127,9 @@ def _policies(overflow: Any, levels: tuple[Priority, ...]) -> dict[Priority, Ove
 
 
 def _checked_policy(name: str, policy: Any) -> Overflow:
-    if isinstance(policy, type) and issubclass(policy, Overflow):
+    if isinstance(policy, type) and policy in POLICIES:
         raise Wrong(f"{name} is the class {policy.__name__}: give a policy, {policy.__name__}()")
-    if not isinstance(policy, Overflow) or type(policy) is Overflow:
-        raise Wrong(f"{name} is {policy!r}, which is no policy: give Block() or Fail()")
+    if not is_policy(policy):
+        *others, last = (f"{each.__name__}()" for each in POLICIES)
+        raise Wrong(f"{name} is {policy!r}, which is no policy: give {', '.join(others)} or {last}")
     return policy

@@ -23,18 +23,22 @@ from orchestra.runtime.assembly import assemble
 from orchestra.runtime.ensemble import GRACE, PATIENCE, Ensemble
 from orchestra.runtime.letters import DeadLetter, Letters
 from orchestra.runtime.lifecycle import Phase
+from orchestra.runtime.pressure import Congestion, Pressure
 from orchestra.runtime.running import Running
 from orchestra.scopes import scope_of
 from orchestra.subsystems import Actor, Subsystem
 
 Result = TypeVar("Result")
 Hook = Callable[[DeadLetter], object]
+CongestionHook = Callable[[Congestion], object]
 
 _running: dict[int, tuple[Any, Ensemble]] = {}
 """The instances that run now, by id. It holds them, so that nothing of a running orchestra is collected."""
 
 
-def start(app: Any, *, dead_letters: Hook | None = None) -> "Starting":
+def start(
+    app: Any, *, dead_letters: Hook | None = None, on_congestion: CongestionHook | None = None
+) -> "Starting":
     """Run an orchestra within the present event loop: `async with start(app) as running: ...`.
 
     Every subsystem starts at the next turn of the loop. Leaving the block means `running.stop()`; the
@@ -42,20 +46,25 @@ def start(app: Any, *, dead_letters: Hook | None = None) -> "Starting":
     raised as well, its error is the context of the orchestra's; when the body was cancelled, that goes on.
 
     `dead_letters` is called with a `DeadLetter` for each message that will never be handled; by default
-    they are logged. One instance runs once at a time. Raises TypeError for what is no instance of an
-    orchestra class, when a field holds no subsystem, and for a hook that would have to be awaited.
+    they are logged. `on_congestion` is called with a `Congestion` when a lane becomes congested and when it
+    has recovered; both are logged too, at most once a second for each lane. One instance runs once at a
+    time. Raises TypeError for what is no instance of an orchestra class, when a field holds no subsystem,
+    and for a hook that would have to be awaited.
     """
     if inspect.iscoroutinefunction(dead_letters):
         raise TypeError("dead_letters takes a plain function: it is called in the middle of a stop")
-    return Starting(app, dead_letters)
+    if inspect.iscoroutinefunction(on_congestion):
+        raise TypeError("on_congestion takes a plain function: it is called in the middle of a send")
+    return Starting(app, dead_letters, on_congestion)
 
 
 class Starting:
     """What `start` returns: an asynchronous context manager that gives the `Running`."""
 
-    def __init__(self, app: Any, hook: Hook | None) -> None:
+    def __init__(self, app: Any, hook: Hook | None, on_congestion: CongestionHook | None) -> None:
         self._app = app
         self._hook = hook
+        self._on_congestion = on_congestion
         self._running: Running | None = None
 
     async def __aenter__(self) -> Running:
@@ -63,7 +72,7 @@ class Starting:
         plan, wiring = _wiring_for(app)
         if _runs(app):
             raise RuntimeError(f"this {plan.name} runs already; make another instance, or stop it first")
-        ensemble = Ensemble(plan, Letters(self._hook))
+        ensemble = Ensemble(plan, Letters(self._hook), Pressure(self._on_congestion))
         self._running = Running(assemble(app, plan, wiring, ensemble))
         _running[id(app)] = app, ensemble
         ensemble.ended.add_done_callback(lambda _: _forget(app, ensemble))
@@ -98,7 +107,12 @@ def _forget(app: Any, ensemble: Ensemble) -> None:
 
 @overload
 def run(
-    app: Any, main: None = None, *, dead_letters: Hook | None = None, timeout: float = PATIENCE
+    app: Any,
+    main: None = None,
+    *,
+    dead_letters: Hook | None = None,
+    on_congestion: CongestionHook | None = None,
+    timeout: float = PATIENCE,
 ) -> None: ...
 @overload
 def run(
@@ -106,6 +120,7 @@ def run(
     main: Callable[[Running], Awaitable[Result]],
     *,
     dead_letters: Hook | None = None,
+    on_congestion: CongestionHook | None = None,
     timeout: float = PATIENCE,
 ) -> Result | None: ...
 def run(
@@ -113,6 +128,7 @@ def run(
     main: Callable[[Running], Awaitable[Any]] | None = None,
     *,
     dead_letters: Hook | None = None,
+    on_congestion: CongestionHook | None = None,
     timeout: float = PATIENCE,
 ) -> Any:
     """Run an orchestra as the whole program, in an event loop of its own, until it has ended.
@@ -133,20 +149,19 @@ def run(
         raise RuntimeError(
             "run() makes an event loop of its own, and one runs already: use `async with start(app)`"
         )
+    starting = start(app, dead_letters=dead_letters, on_congestion=on_congestion)
     asked = asyncio.Event()
     with asyncio.Runner() as runner:
         with _signals(runner.get_loop(), asked.set):
-            return runner.run(_main(app, main, dead_letters, timeout, asked))
+            return runner.run(_main(starting, main, timeout, asked))
 
 
 async def _main(
-    app: Any,
+    starting: Starting,
     main: Callable[[Running], Awaitable[Any]] | None,
-    hook: Hook | None,
     timeout: float,
     asked: asyncio.Event,
 ) -> Any:
-    starting = start(app, dead_letters=hook)
     try:
         async with starting as running:
             driving = asyncio.ensure_future(running.drain() if main is None else _drive(main, running))

@@ -46,6 +46,8 @@ class SubsystemPlan:
     its exact class, else of the nearest of its bases in method resolution order. `hooks` maps each
     hook that the class really has (started, stopped, on_signal) to whether it is asynchronous.
     `senders` names the subsystems that may send to this one by declaration, itself too.
+    A sender is freed from this receiver when it has taken nothing for `evict_after` seconds; after
+    `fairness` messages in a row from more urgent lanes one of a lower lane is taken. None is off.
     """
 
     name: str
@@ -62,6 +64,8 @@ class SubsystemPlan:
     hooks: Mapping[str, bool]
     has_priority: bool
     senders: tuple[str, ...]
+    evict_after: float | None = None
+    fairness: int | None = None
 
 
 @attrs.frozen

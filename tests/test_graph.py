@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from orchestra.errors import OrchestraError
 from orchestra.graph import OUTGOING, OUTSIDE, CycleKind, Graph, NodeKind, graph_of, to_dot, to_mermaid
 from orchestra.graph.cycles import shortest_cycles
-from orchestra.overflow import Block, Fail, Overflow
+from orchestra.overflow import Block, BlockFirst, Drop, DropOldest, Fail, Overflow
 from orchestra.plan import LanePlan, Plan, Route, Style, SubsystemPlan
 from orchestra.priority import Priority
 
@@ -163,6 +163,12 @@ def test_outgoing_types_lead_to_the_outgoing_node() -> None:
         ([lane()], True),
         ([lane(math.inf)], False),
         ([lane(8, Fail())], False),
+        ([lane(8, Drop())], False),
+        ([lane(8, DropOldest())], False),
+        ([lane(8, BlockFirst())], True),
+        ([lane(math.inf, BlockFirst())], False),
+        ([lane(8, Drop(), Priority.HIGH), lane(8, BlockFirst())], True),
+        ([lane(8, DropOldest(), Priority.HIGH), lane(8, Drop())], False),
         ([lane(8, Fail(), Priority.HIGH), lane()], True),
         ([lane(8, Fail(), Priority.HIGH), lane(math.inf)], False),
     ],
@@ -202,12 +208,18 @@ def test_a_subsystem_that_sends_to_itself_is_a_cycle_of_one() -> None:
     assert cycle.path == ("one",) and cycle.kind is CycleKind.LOCKS
 
 
-def test_an_unbounded_lane_or_one_that_fails_breaks_a_cycle() -> None:
-    for breaking in (lane(math.inf), lane(8, Fail())):
+def test_an_unbounded_lane_or_one_that_fails_or_drops_breaks_a_cycle() -> None:
+    for breaking in (lane(math.inf), lane(8, Fail()), lane(8, Drop(60)), lane(8, DropOldest())):
         graph = graph_of(plan(part("ping", [A], [B]), part("pong", [B], [A], lanes=[breaking])))
         (cycle,) = graph.cycles
         assert cycle.kind is CycleKind.BROKEN
         assert [edge.receiver for edge in cycle.breakers] == ["pong"]
+
+
+def test_a_lane_on_which_the_first_sender_waits_breaks_no_cycle() -> None:
+    waits = lane(8, BlockFirst())
+    (cycle,) = graph_of(plan(part("ping", [A], [B]), part("pong", [B], [A], lanes=[waits]))).cycles
+    assert cycle.kind is CycleKind.LOCKS and cycle.breakers == ()
 
 
 def test_an_all_blocking_cycle_is_found_behind_a_shorter_broken_one() -> None:
@@ -284,6 +296,27 @@ def test_dot_shows_nodes_types_boxes_levels_and_cycles() -> None:
     assert '"pong" -> "end" [label="A (boxed)\\ncycle: can lock up", color="#d62728", penwidth=2];' in text
     assert '"zähler" -> "zähler" [label="C\\nat DATA_HIGH, DATA\\ncycle: broken", style=dashed' in text
     assert '"(outside)" -> "later" [label="Page[int]", style=dashed];' in text
+
+
+def test_drawings_show_each_policy_and_the_wait_of_one_that_drops() -> None:
+    levels = [
+        lane(1, DropOldest(), Priority.REAL_TIME),
+        lane(2, BlockFirst(), Priority.HIGH),
+        lane(4, Drop(0.0025)),
+        lane(8, Drop(0), Priority.BACKGROUND),
+    ]
+    graph = graph_of(plan(part("one", [A], lanes=levels), part("two", [B], [A], lanes=[lane(8, Drop(1))])))
+    shown = ("REAL_TIME 1 DropOldest", "DATA_HIGH 2 BlockFirst", "DATA 4 Drop after 2.5 ms")
+    last = "BACKGROUND 8 Drop at once"
+    assert "<br/>".join(("one", *shown, last)) in to_mermaid(graph)
+    assert "\\n".join(("one", *shown, last)) in to_dot(graph)
+    assert "DATA 8 Drop after 1000 ms" in to_dot(graph)
+
+
+def test_an_arrow_to_lanes_that_drop_is_dashed() -> None:
+    lossy = [lane(8, Drop(), Priority.HIGH), lane(8, DropOldest())]
+    graph = graph_of(plan(part("one", sends=[A]), part("two", [A], lanes=lossy)))
+    assert "s_one -.->|" in to_mermaid(graph) and "style=dashed" in to_dot(graph)
 
 
 def test_quotes_and_backslashes_in_names_are_escaped() -> None:

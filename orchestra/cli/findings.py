@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import attrs
 
 from orchestra.cli.boxes import what_boxes_cost, what_rides
-from orchestra.graph import Cycle, CycleKind, Graph
+from orchestra.graph import Cycle, CycleKind, Graph, NodeKind
+from orchestra.overflow import can_block, can_drop, shown_policy
 from orchestra.plan import Plan
 
 
@@ -37,6 +38,7 @@ def findings_of(plan: Plan) -> tuple[Finding, ...]:
         *_cycles(graph),
         *_unbounded_lanes(plan),
         *_unsent(plan, graph),
+        *_losses(plan, graph),
         *(Finding(Level.INFO, text) for text in what_rides(plan)),
         *(Finding(Level.INFO, text) for text in what_boxes_cost(plan)),
     ]
@@ -54,7 +56,10 @@ def _cycles(graph: Graph) -> Iterator[Finding]:
             )
         else:
             never = ", ".join(f"{edge.sender} -> {edge.receiver}" for edge in cycle.breakers)
-            yield Finding(Level.INFO, f"cycle {_told(graph, cycle)} cannot lock up: no send waits on {never}")
+            yield Finding(
+                Level.INFO,
+                f"cycle {_told(graph, cycle)} cannot lock up: no send waits without a limit on {never}",
+            )
 
 
 def _told(graph: Graph, cycle: Cycle) -> str:
@@ -88,3 +93,23 @@ def _unsent(plan: Plan, graph: Graph) -> Iterator[Finding]:
         yield Finding(
             Level.INFO, f"no subsystem sends {title} (to {', '.join(names)}): it comes from {source} only"
         )
+
+
+def _losses(plan: Plan, graph: Graph) -> Iterator[Finding]:
+    """The lanes that may lose messages because they are full, and by what."""
+    for node in graph.nodes:
+        if node.kind is not NodeKind.SUBSYSTEM:
+            continue
+        limit = plan.subsystems[node.name].evict_after
+        for lane in node.lanes:
+            if math.isinf(lane.capacity):
+                continue
+            why = [shown_policy(lane.overflow)] if can_drop(lane.overflow) else []
+            if limit is not None and can_block(lane.overflow):
+                why.append(f"senders are freed after {limit:g} s")
+            if why:
+                yield Finding(
+                    Level.INFO,
+                    f"the {lane.priority.name} lane of {node.name!r} may lose messages when it is full: "
+                    f"{', '.join(why)}",
+                )

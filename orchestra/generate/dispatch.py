@@ -13,7 +13,7 @@ from orchestra.generate.receiving import (
     write_lanes,
     write_nonlocal,
     write_open,
-    write_settle,
+    write_relief,
     write_take,
     write_taken,
 )
@@ -69,7 +69,7 @@ def _write_work(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, meth
             with writer.block("while budget"):
                 with writer.block("if signals"):
                     _write_signal(writer, subsystem)
-                write_take(writer, receipt, "if")
+                write_take(writer, receipt, "if", batch=True)
                 with writer.block("else"):
                     writer.line("break")
                 write_open(writer, receipt)
@@ -77,7 +77,7 @@ def _write_work(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, meth
                 _write_choice(writer, subsystem, methods)
         with writer.block("except BaseException as error"):
             writer.line("return part.broke(error, message)")
-        write_settle(writer, receipt)
+        write_relief(writer, receipt)
         with writer.block("if not budget"):
             writer.line("part.again()")
         with writer.block("elif inbox.over"):
@@ -98,7 +98,7 @@ def _write_serve(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, met
                     _write_signal(writer, subsystem)
                 with writer.block("if not left"):
                     writer.line("left = await inbox.breathe()")
-                write_take(writer, receipt, "if", settle=True)
+                write_take(writer, receipt, "if")
                 with writer.block("elif inbox.over"):
                     writer.line("return")
                 with writer.block("else"):

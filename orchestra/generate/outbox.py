@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from orchestra.box import Codec
 from orchestra.generate.names import kind_name, lane_name
 from orchestra.generate.writer import Writer
+from orchestra.overflow import Drop, DropOldest, Overflow
 from orchestra.plan import Plan, Route, Style, SubsystemPlan
 from orchestra.priority import Priority
 
@@ -21,13 +22,13 @@ def write_outbox(
 ) -> None:
     """Write a function that makes `send` and `try_send` for a sender of these message classes.
 
-    Only what has one receiver and may be told by its class is written out; the rest (subclasses,
-    boxes made ahead, broadcasts, types that are not sent) goes to the general way, `post`.
+    Only what may be told by its class is written out; the rest (subclasses, boxes made ahead, a policy for
+    one message, types that are not sent) goes to the general way, `post`.
     """
     direct = [route for kind in kinds if (route := _direct(plan, kind)) is not None]
     with writer.block(f"def {function}(post, inboxes, scheduler)"):
         writer.line(f'"""What {sender} sends: {_summary(direct)}."""')
-        receivers = dict.fromkeys(_receiver(route) for route in direct)
+        receivers = dict.fromkeys(receiver for route in direct for receiver in receivers_of(route))
         for receiver in receivers:
             _write_receiver(writer, plan, receiver)
         if any(_is_actor(plan.subsystems.get(receiver)) for receiver in receivers):
@@ -48,18 +49,16 @@ def _direct(plan: Plan, kind: type) -> Route | None:
     route = plan.route_of(kind)
     if route is None or route.kind is not kind:
         return None
-    if route.outgoing:
-        return route
-    alone = len(route.receivers) == 1 and not plan.subsystems[route.receivers[0]].wip
-    return route if alone else None
-
-
-def _receiver(route: Route) -> str:
-    return OUTGOING if route.outgoing else route.receivers[0]
+    subsystems = [plan.subsystems[name] for name in route.receivers]
+    if any(subsystem.wip for subsystem in subsystems):
+        return None
+    if len(subsystems) > 1 and any(subsystem.has_priority for subsystem in subsystems):
+        return None
+    return route
 
 
 def _summary(routes: list[Route]) -> str:
-    told = [f"{kind_name(route.kind)} to {_receiver(route)}" for route in routes]
+    told = [f"{kind_name(route.kind)} to {' and '.join(receivers_of(route))}" for route in routes]
     return ", ".join(told) or "nothing that is known beforehand"
 
 
@@ -86,25 +85,27 @@ def _default_lane(subsystem: SubsystemPlan | None, receiver: str) -> str | None:
 
 def _write_send(writer: Writer, plan: Plan, codecs: Codecs, direct: list[Route], *, is_async: bool) -> None:
     header = "async def send" if is_async else "def try_send"
-    with writer.block(f"{header}(message, priority=None)"):
+    with writer.block(f"{header}(message, priority=None, overflow=None)"):
         if direct:
             writer.line("kind = message.__class__")
         for route in direct:
-            _write_case(writer, plan, codecs, route, is_async=is_async)
+            write = _write_case if len(receivers_of(route)) == 1 else _write_broadcast
+            write(writer, plan, codecs, route, is_async=is_async)
         if is_async:
-            writer.line("return await post.send(message, priority)")
+            writer.line("return await post.send(message, priority, overflow)")
         else:
-            writer.line("return post.try_send(message, priority)")
+            writer.line("return post.try_send(message, priority, overflow)")
 
 
 def _write_case(writer: Writer, plan: Plan, codecs: Codecs, route: Route, *, is_async: bool) -> None:
-    receiver = _receiver(route)
+    """Write what is done with a class that one subsystem receives."""
+    (receiver,) = receivers_of(route)
     subsystem = plan.subsystems.get(receiver)
     kind = writer.bind(route.kind, kind_name(route.kind))
     fixed = _default_lane(subsystem, receiver)
     one_lane = subsystem is None or len(subsystem.lanes) == 1
-    test = f"kind is {kind} and priority is None" if fixed and one_lane else f"kind is {kind}"
-    with writer.block(f"if {test}"):
+    test = "priority is None and overflow is None" if fixed and one_lane else "overflow is None"
+    with writer.block(f"if kind is {kind} and {test}"):
         if fixed and one_lane:
             lane, queue, append = fixed, f"{fixed}_queue", f"{fixed}_append"
         else:
@@ -115,10 +116,68 @@ def _write_case(writer: Writer, plan: Plan, codecs: Codecs, route: Route, *, is_
             writer.line(f"{append}({entry})")
             _write_wake(writer, subsystem, receiver)
             writer.line("return True")
+        _write_quick_refusal(writer, subsystem, lane)
         if is_async:
             writer.line(f"return await {lane}.put({entry}, message)")
         else:
             writer.line(f"return {lane}.put_now({entry}, message)")
+
+
+def _write_quick_refusal(writer: Writer, subsystem: SubsystemPlan | None, lane: str) -> None:
+    if any(isinstance(policy, Drop) for policy in _policies(subsystem)):
+        with writer.block(f"if {lane}.congested"):
+            writer.line(f"{lane}.early += 1")
+            writer.line("return False")
+
+
+def _policies(subsystem: SubsystemPlan | None) -> list[Overflow]:
+    return [] if subsystem is None else [lane.overflow for lane in subsystem.lanes]
+
+
+def _write_broadcast(writer: Writer, plan: Plan, codecs: Codecs, route: Route, *, is_async: bool) -> None:
+    """Write what is done with a class that several subsystems receive: each lane is asked once, in turn.
+
+    Lanes that had no room at once are dealt with together, when every other one has the message.
+    """
+    kind = writer.bind(route.kind, kind_name(route.kind))
+    with writer.block(f"if kind is {kind} and priority is None and overflow is None"):
+        entries = _write_entries(writer, codecs, route)
+        writer.line("taken, late = True, ()")
+        for receiver in route.receivers:
+            subsystem = plan.subsystems[receiver]
+            lane, entry = lane_name(receiver, Priority.NORMAL), entries[receiver]
+            with writer.block(f"if len({lane}_queue) < {lane}.room"):
+                writer.line(f"{lane}_append({entry})")
+                _write_wake(writer, subsystem, receiver)
+            _write_no_room(writer, _policy(subsystem), lane, entry)
+        with writer.block("if late"):
+            verb = "await post.spread" if is_async else "post.spread_now"
+            writer.line(f"return {verb}(post.living(late, {len(route.receivers)}), message) and taken")
+        writer.line("return taken")
+
+
+def _write_no_room(writer: Writer, policy: Overflow, lane: str, entry: str) -> None:
+    if isinstance(policy, Drop):
+        with writer.block(f"elif {lane}.congested"):
+            writer.line(f"{lane}.early += 1")
+            writer.line("taken = False")
+    otherwise = f"elif not {lane}.displace({entry})" if isinstance(policy, DropOldest) else "else"
+    with writer.block(otherwise):
+        writer.line(f"late += (({lane}, {entry}),)")
+
+
+def _policy(subsystem: SubsystemPlan) -> Overflow:
+    return next(lane.overflow for lane in subsystem.lanes if lane.priority is Priority.NORMAL)
+
+
+def _write_entries(writer: Writer, codecs: Codecs, route: Route) -> dict[str, str]:
+    """What each receiver of a broadcast gets: the message, or the one box that all boxed ones share."""
+    codec = codecs.get(route.kind)
+    if codec is None or not route.boxed:
+        return dict.fromkeys(route.receivers, "message")
+    seal = writer.bind(codec.seal, f"seal_{kind_name(route.kind)}")
+    writer.line(f"box = {seal}(message)")
+    return {receiver: "box" if receiver in route.boxed else "message" for receiver in route.receivers}
 
 
 def _write_wake(writer: Writer, subsystem: SubsystemPlan | None, receiver: str) -> None:

@@ -6,6 +6,7 @@ from orchestra.box import Box
 from orchestra.generate.names import kind_name, lane_name
 from orchestra.generate.outbox import receivers_of
 from orchestra.generate.writer import Writer
+from orchestra.overflow import Block
 from orchestra.plan import LanePlan, Plan
 
 
@@ -13,19 +14,22 @@ from orchestra.plan import LanePlan, Plan
 class Receipt:
     """How the entries of one inbox are taken.
 
-    `lanes` stand most urgent first; `opens` says whether an entry may be a box.
+    `lanes` stand most urgent first; `opens` says whether an entry may be a box; `fairness` is after how
+    many messages in a row a lower lane has its turn.
     """
 
     name: str
     lanes: tuple[LanePlan, ...]
     opens: bool
     kinds: tuple[type, ...]
+    fairness: int | None
 
     @classmethod
-    def of(cls, plan: Plan, name: str, lanes: tuple[LanePlan, ...]) -> "Receipt":
+    def of(cls, plan: Plan, name: str, lanes: tuple[LanePlan, ...], fairness: int | None = None) -> "Receipt":
         """How the inbox `name` is taken from."""
         routes = [route for route in plan.routes.values() if name in receivers_of(route)]
-        return cls(name, lanes, any(name in route.boxed for route in routes), tuple(r.kind for r in routes))
+        opens = any(name in route.boxed for route in routes)
+        return cls(name, lanes, opens, tuple(route.kind for route in routes), fairness)
 
     def lane(self, lane: LanePlan) -> str:
         """The local name of a lane."""
@@ -57,6 +61,9 @@ def write_receiver(writer: Writer, receipt: Receipt, function: str) -> None:
 def write_lanes(writer: Writer, receipt: Receipt) -> None:
     """Write the local names that taking from the lanes needs."""
     writer.line("signals = inbox.signals")
+    if receipt.fairness is not None:
+        writer.line(f"turns = inbox.turns({receipt.fairness})")
+        return
     names = [receipt.lane(lane) for lane in receipt.lanes]
     writer.line(f"{', '.join(names)} = inbox.lanes" if len(names) > 1 else f"({names[0]},) = inbox.lanes")
     for name in names:
@@ -67,32 +74,44 @@ def write_lanes(writer: Writer, receipt: Receipt) -> None:
 
 
 def write_take(
-    writer: Writer, receipt: Receipt, first: str, *, settle: bool = False, then: str | None = None
+    writer: Writer, receipt: Receipt, first: str, *, batch: bool = False, then: str | None = None
 ) -> None:
     """Write the branches that take one message from the most urgent lane that has one.
 
-    With `settle` waiting senders are let in at once. Without it that is to be done before the loop goes on.
+    In a batch, during which nobody else runs, `write_relief` at its end is enough for lanes that block.
     """
+    if receipt.fairness is not None:
+        _write_fair_take(writer, first, then)
+        return
     for position, lane in enumerate(receipt.lanes):
         name = receipt.lane(lane)
         with writer.block(f"{first if position == 0 else 'elif'} {name}_queue"):
             writer.line(f"message = take_{name}()")
             writer.line(f"{name}_taken += 1")
-            if settle:
-                _write_settle(writer, name)
+            if not (batch and isinstance(lane.overflow, Block)):
+                _write_relief(writer, name)
             if then is not None:
                 writer.line(then)
 
 
-def write_settle(writer: Writer, receipt: Receipt) -> None:
+def write_relief(writer: Writer, receipt: Receipt) -> None:
     """Write what lets waiting senders in after a batch of messages was taken."""
     for lane in receipt.lanes:
-        _write_settle(writer, receipt.lane(lane))
+        if receipt.fairness is None and isinstance(lane.overflow, Block):
+            _write_relief(writer, receipt.lane(lane))
 
 
-def _write_settle(writer: Writer, name: str) -> None:
-    with writer.block(f"if {name}.waiting"):
-        writer.line(f"{name}.settle()")
+def _write_relief(writer: Writer, name: str) -> None:
+    with writer.block(f"if {name}.pressed"):
+        writer.line(f"{name}.relieve()")
+
+
+def _write_fair_take(writer: Writer, first: str, then: str | None) -> None:
+    with writer.block(f"{first} (lane := turns.next()) is not None"):
+        writer.line("message = lane.queue.popleft()")
+        _write_relief(writer, "lane")
+        if then is not None:
+            writer.line(then)
 
 
 def write_open(writer: Writer, receipt: Receipt) -> None:
@@ -104,15 +123,19 @@ def write_open(writer: Writer, receipt: Receipt) -> None:
 
 
 def write_nonlocal(writer: Writer, receipt: Receipt, *more: str) -> None:
-    """Write the declaration of the counters that a nested function changes."""
-    names = [f"{receipt.lane(lane)}_taken" for lane in receipt.lanes]
-    writer.line(f"nonlocal {', '.join([*names, *more])}")
+    """Write the declaration of the variables that a nested function changes."""
+    counts = [] if receipt.fairness is not None else [f"{receipt.lane(lane)}_taken" for lane in receipt.lanes]
+    if counts or more:
+        writer.line(f"nonlocal {', '.join([*counts, *more])}")
 
 
 def write_taken(writer: Writer, receipt: Receipt) -> None:
     """Write the function that tells how many messages were taken from each lane."""
     writer.line()
     with writer.block("def taken()"):
+        if receipt.fairness is not None:
+            writer.line("return tuple(turns.taken)")
+            return
         counts = [f"{receipt.lane(lane)}_taken" for lane in receipt.lanes]
         writer.line(f"return {', '.join(counts)}" if len(counts) > 1 else f"return ({counts[0]},)")
 
@@ -131,7 +154,7 @@ def _write_waiting(writer: Writer, receipt: Receipt, name: str) -> None:
                 writer.line("return inbox.take_signal()")
             with writer.block("if not left"):
                 writer.line("left = await inbox.breathe()")
-            write_take(writer, receipt, "if", settle=True, then="break")
+            write_take(writer, receipt, "if", then="break")
             writer.line("await inbox.rest()")
         writer.line("left -= 1")
         write_open(writer, receipt)
@@ -154,7 +177,7 @@ def _write_try_recv(writer: Writer, receipt: Receipt) -> None:
         write_nonlocal(writer, receipt)
         with writer.block("if signals"):
             writer.line("return inbox.take_signal()")
-        write_take(writer, receipt, "if", settle=True)
+        write_take(writer, receipt, "if")
         with writer.block("else"):
             writer.line("return inbox.nothing()")
         write_open(writer, receipt)

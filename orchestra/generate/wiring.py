@@ -22,7 +22,8 @@ OUTSIDE = "outside"
 
 _LOCALS = (
     "message priority kind lane box post inboxes send try_send inbox signals left recv try_recv recv_signal "
-    "following taken ctx actor part work serve budget scheduler ready signal error on_signal park"
+    "following taken ctx actor part work serve budget scheduler ready turns "
+    "overflow late signal error on_signal park"
 ).split()
 
 
@@ -103,7 +104,7 @@ def _write_subsystem(
 ) -> Iterator[tuple[str, str, str]]:
     kinds = tuple(class_of(message) for message in subsystem.sends)
     yield _outbox(writer, plan, codecs, subsystem.name, subsystem.name, kinds)
-    receipt = Receipt.of(plan, subsystem.name, subsystem.lanes)
+    receipt = Receipt.of(plan, subsystem.name, subsystem.lanes, subsystem.fairness)
     if subsystem.style is Style.RUN:
         yield _receiver(writer, receipt)
     else:

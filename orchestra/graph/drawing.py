@@ -1,6 +1,7 @@
 """A graph as text for Mermaid and for Graphviz.
 
-A solid arrow may make its sender wait; a dashed one never does. An arrow on a cycle that can lock
+A solid arrow may make its sender wait without a limit; a dashed one does not, since its lanes have no
+bound, fail or drop. An arrow on a cycle that can lock
 up is red, one on a cycle that is broken somewhere is orange.
 """
 
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from orchestra.graph.model import CycleKind, Edge, Graph, Node, NodeKind
+from orchestra.overflow import shown_policy
 from orchestra.priority import Priority
 
 if TYPE_CHECKING:
@@ -106,7 +108,7 @@ def _node_label(node: Node) -> list[str]:
 
 def _lane_label(lane: LanePlan) -> str:
     capacity = "unbounded" if math.isinf(lane.capacity) else f"{lane.capacity:g}"
-    return f"{lane.priority.name} {capacity} {type(lane.overflow).__name__}"
+    return f"{lane.priority.name} {capacity} {shown_policy(lane.overflow)}"
 
 
 def _edge_label(graph: Graph, edge: Edge) -> list[str]:

@@ -17,7 +17,7 @@ import attrs
 from orchestra.graph.cycles import shortest_cycles
 from orchestra.graph.naming import titles_of
 from orchestra.messages import class_of
-from orchestra.overflow import Block
+from orchestra.overflow import can_block
 
 if TYPE_CHECKING:
     from orchestra.plan import LanePlan, Plan, Route, SubsystemPlan
@@ -42,7 +42,7 @@ class CycleKind(enum.Enum):
     """Whether a cycle can lock up.
 
     `LOCKS`: each sender on it may wait for room at the next, so all may wait for one another.
-    `BROKEN`: some edge never waits (its lanes are unbounded, or their policy is not to wait).
+    `BROKEN`: on some edge no send waits for ever (its lanes are unbounded, or their policies fail or drop).
     """
 
     LOCKS = "locks"
@@ -71,7 +71,8 @@ class Edge:
     """All that one sender may send to one receiver.
 
     `lanes` are those the messages may take: every lane of the receiver, since a send may name its
-    level. `can_block` is True when a send may wait for room on one of them.
+    level. `can_block` is True when a send may wait for room on one of them without a limit of time: the
+    lane is bounded and its policy is `Block` or `BlockFirst`. A policy that one send asks for is not seen.
     """
 
     sender: str
@@ -98,7 +99,7 @@ class Cycle:
 
     @property
     def breakers(self) -> tuple[Edge, ...]:
-        """The edges on which no send ever waits."""
+        """The edges on which no send waits without a limit."""
         return tuple(edge for edge in self.edges if not edge.can_block)
 
     def __str__(self) -> str:
@@ -213,7 +214,7 @@ def _edge(plan: Plan, sender: str, receiver: str, messages: Iterable[Carried]) -
 
 
 def _can_block(lane: LanePlan) -> bool:
-    return isinstance(lane.overflow, Block) and not math.isinf(lane.capacity)
+    return can_block(lane.overflow) and not math.isinf(lane.capacity)
 
 
 def _is_sent(route: Route, sent: set[tuple[str, type]]) -> bool:

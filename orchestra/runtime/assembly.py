@@ -37,7 +37,9 @@ def assemble(app: Any, plan: Plan, wiring: Wiring, ensemble: Ensemble) -> Assemb
     """Wire an instance; nothing runs yet."""
     for name, subsystem in plan.subsystems.items():
         if not subsystem.wip:
-            inbox = ensemble.make_inbox(name, subsystem.lanes, subsystem.signal_capacity)
+            inbox = ensemble.make_inbox(
+                name, subsystem.lanes, subsystem.signal_capacity, subsystem.evict_after
+            )
             if subsystem.has_priority:
                 inbox.level = getattr(app, name).priority
             ensemble.inboxes[name] = inbox
@@ -61,7 +63,7 @@ def _make_outgoing(
 ) -> Outgoing | None:
     if not plan.outgoing:
         return None
-    inbox = ensemble.make_inbox(OUTGOING, outgoing_lanes(plan), 1)
+    inbox = ensemble.make_inbox(OUTGOING, outgoing_lanes(plan))
     receivers[OUTGOING] = inbox
     senders = {
         name
@@ -81,7 +83,7 @@ def _leads_out(plan: Plan, sent: Any) -> bool:
 
 def _events_part(app: Any, plan: Plan, ensemble: Ensemble, post: Post) -> Part:
     lanes = (LanePlan(Priority.NORMAL, plan.event_capacity, Block()),)
-    inbox = ensemble.make_inbox(EVENTS, lanes, 1)
+    inbox = ensemble.make_inbox(EVENTS, lanes)
     inbox.serial = True
     part = Part(EVENTS, None, app, inbox, ensemble.scheduler, ensemble.part_ended)
     conductor = LiveConductor(plan, ensemble.inboxes.values(), post, ensemble.closed_when_stopping)

@@ -6,6 +6,7 @@ from typing import Any
 
 from orchestra.context import Conductor
 from orchestra.errors import Closed, SubsystemStalled
+from orchestra.overflow import Overflow
 from orchestra.plan import Plan
 from orchestra.priority import Priority
 from orchestra.runtime.inbox import Inbox
@@ -48,11 +49,15 @@ class LiveConductor(Conductor[Any]):
             raise closed
         await broadcast(self._inboxes, signal, timeout)
 
-    async def send(self, message: Any, *, priority: Priority | None = None) -> bool:
-        return await self._post.send(message, priority)
+    async def send(
+        self, message: Any, *, priority: Priority | None = None, overflow: Overflow | None = None
+    ) -> bool:
+        return await self._post.send(message, priority, overflow)
 
-    def try_send(self, message: Any, *, priority: Priority | None = None) -> bool:
-        return self._post.try_send(message, priority)
+    def try_send(
+        self, message: Any, *, priority: Priority | None = None, overflow: Overflow | None = None
+    ) -> bool:
+        return self._post.try_send(message, priority, overflow)
 
 
 def check_signal(plan: Plan, signal: Any) -> None:

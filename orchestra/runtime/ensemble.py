@@ -1,7 +1,6 @@
 """The parts of one running orchestra as a whole: when inboxes end, how it stops, and what went wrong."""
 
 import asyncio
-import logging
 import math
 from collections.abc import Collection
 from typing import Any
@@ -12,10 +11,11 @@ from orchestra.runtime.endings import Group, ending, groups_of
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.letters import DeadLetter, Letters
 from orchestra.runtime.lifecycle import Phase, may_follow
+from orchestra.runtime.log import logger
 from orchestra.runtime.part import Part
+from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler
-
-logger = logging.getLogger("orchestra")
+from orchestra.runtime.starvation import StarvationWatch
 
 GRACE = 0.5
 """Seconds that cancelled subsystems have before they are named in a `StopTimeout`."""
@@ -33,9 +33,10 @@ class Ensemble:
     `ended` is done when every part has finished, or was given up after a stop that took too long.
     """
 
-    def __init__(self, plan: Plan, letters: Letters) -> None:
+    def __init__(self, plan: Plan, letters: Letters, pressure: Pressure) -> None:
         self.plan = plan
         self.letters = letters
+        self.pressure = pressure
         self.loop = asyncio.get_running_loop()
         self.scheduler = Scheduler(self.loop)
         self.phase = Phase.OPEN
@@ -52,13 +53,29 @@ class Ensemble:
         self._timeout = PATIENCE
         self._deadline: asyncio.TimerHandle | None = None
         self._cancelling = False
+        self._starvation: StarvationWatch | None = None
 
     # making
 
-    def make_inbox(self, name: str, lanes: tuple[LanePlan, ...], signal_capacity: float) -> Inbox:
+    def make_inbox(
+        self,
+        name: str,
+        lanes: tuple[LanePlan, ...],
+        signal_capacity: float = 1,
+        evict_after: float | None = None,
+    ) -> Inbox:
         """An inbox whose dead letters come here."""
-        opens = any(name in route.boxed for route in self.plan.routes.values())
-        return Inbox(name, lanes, signal_capacity, self.loop, self.scheduler, self._bury, opens=opens)
+        return Inbox(
+            name,
+            lanes,
+            signal_capacity,
+            self.loop,
+            self.scheduler,
+            self._bury,
+            self.pressure,
+            opens=any(name in route.boxed for route in self.plan.routes.values()),
+            evict_after=evict_after,
+        )
 
     def add(self, part: Part, senders: tuple[str, ...]) -> None:
         """Take a part in; `senders` are the parts that may send to it."""
@@ -69,6 +86,8 @@ class Ensemble:
         """Let every part run from the next turn of the loop."""
         for part in self.parts.values():
             part.launch(self.loop)
+        self._starvation = StarvationWatch(self.inboxes.values(), self.loop, self.pressure)
+        self._starvation.start()
         if not self.parts:
             self._end()
 
@@ -213,6 +232,8 @@ class Ensemble:
         if self.outgoing is not None:
             self.outgoing.end()
         self.letters.close()
+        if self._starvation is not None:
+            self._starvation.stop()
         if not self.ended.done():
             self.ended.set_result(None)
 

@@ -26,8 +26,8 @@ async def serve_events(inbox: Inbox, on_event: Callable[[Any], Any]) -> None:
             continue
         event = inbox.current = lane.queue.popleft()
         taken += 1
-        if lane.waiting:
-            lane.settle()
+        if lane.pressed:
+            lane.relieve()
         result = on_event(event)
         if inspect.isawaitable(result):
             await result

@@ -14,7 +14,9 @@ from orchestra.box import Box
 from orchestra.errors import Closed, UndeclaredPriority
 from orchestra.plan import LanePlan
 from orchestra.priority import Priority
-from orchestra.runtime.lane import Lane
+from orchestra.runtime.fairness import Turns
+from orchestra.runtime.lane import Lane, Surroundings
+from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler, Step
 from orchestra.runtime.strand import Strand, breathe, park
 
@@ -74,25 +76,18 @@ class Inbox:
         loop: asyncio.AbstractEventLoop,
         scheduler: Scheduler,
         bury: Callable[[Any, str, str], None],
+        pressure: Pressure,
         *,
         opens: bool,
+        evict_after: float | None = None,
     ) -> None:
         self.name = name
         self._loop = loop
         self._scheduler = scheduler
         self._bury = bury
         self.lanes = tuple(
-            Lane(
-                name,
-                lane,
-                loop,
-                self._arrived,
-                self._bury_entry,
-                self.closed,
-                scheduler.poke,
-                self._sends_itself,
-            )
-            for lane in lanes
+            Lane(name, lane, loop, self._around(place, scheduler, pressure), evict_after)
+            for place, lane in enumerate(lanes)
         )
         self.by_priority: dict[Priority, Lane] = {lane.priority: lane for lane in self.lanes}
         self.opens = opens
@@ -157,6 +152,10 @@ class Inbox:
 
     # receivers
 
+    def turns(self, limit: int) -> Turns:
+        """The order of a receiver that guards its lower lanes against starving."""
+        return Turns(self.lanes, limit)
+
     def take_signal(self) -> Any:
         """The next signal, or None after an order of the Actor itself was obeyed."""
         signal = self.signals.popleft()
@@ -166,7 +165,7 @@ class Inbox:
             return None
         if self._room_for_signals and len(self.signals) <= self.signal_capacity:
             self._free_conductors()
-        self._wake_for_queued()  # its receiver may have been woken for a message, and a listener for the signal
+        self._wake_for_queued()  # a receiver woken for the signal may be needed for a message
         return signal
 
     async def rest(self) -> None:
@@ -224,7 +223,13 @@ class Inbox:
         except BaseException:
             self._pass_on()
             raise
+        self.note_peaks()
         return self._scheduler.budget
+
+    def note_peaks(self) -> None:
+        """Remember how long the queues are; called once in a batch of messages."""
+        for lane in self.lanes:
+            lane.peak = max(lane.peak, len(lane.queue))
 
     def nothing(self) -> None:
         """What `try_recv` gives when there is nothing: None, or `Closed` when nothing can come."""
@@ -295,6 +300,18 @@ class Inbox:
         return future
 
     # inside
+
+    def _around(self, place: int, scheduler: Scheduler, pressure: Pressure) -> Surroundings:
+        return Surroundings(
+            arrived=self._arrived,
+            bury=self._bury_entry,
+            refusal=self.closed,
+            left=scheduler.poke,
+            itself=self._sends_itself,
+            taken=lambda: self.taken()[place],
+            report=pressure.report,
+            stalled=pressure.stalled,
+        )
 
     def _arrived(self) -> None:
         if self.idle:

@@ -7,18 +7,24 @@ that the quick way of a send has to ask, and nobody overtakes those who wait.
 A waiting sender holds a ticket. When a message is taken, the oldest ticket is granted the place, and
 its sender, woken at the next turn of the loop, puts its message itself. A send that is cancelled
 before that has put nothing, and the place goes to the next.
+
+What a send does when there is no room is the policy's matter. A `Drop` send whose wait ran out marks the
+lane as congested, and while it is marked further ones are dropped without a wait; the mark goes when a
+message is taken. That is the rule of Eclipse Zenoh, for each lane by itself.
 """
 
 import asyncio
 import enum
 import math
 import sys
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from typing import Any
 
+import attrs
+
 from orchestra.errors import Closed, Full
-from orchestra.overflow import Fail
+from orchestra.overflow import Block, BlockFirst, Drop, DropOldest, Overflow
 from orchestra.plan import LanePlan
 
 
@@ -33,42 +39,77 @@ class Gate(enum.Enum):
 class Ticket:
     """The place of one waiting sender."""
 
-    __slots__ = ("early", "future", "granted")
+    __slots__ = ("early", "first", "future", "given_up", "granted", "since", "timer")
 
-    def __init__(self, future: asyncio.Future[None]) -> None:
+    def __init__(self, future: asyncio.Future[None], since: float, *, first: bool) -> None:
         self.future = future
+        self.since = since
         self.granted = False
         """A place in the queue is kept for it."""
         self.early = False
         """It was granted and has woken, but a ticket in front of it has not put its message yet."""
+        self.given_up: str | None = None
+        """Why the message is dropped, when its sender is to wait no longer."""
+        self.first = first
+        """It is the one sender that waits under `BlockFirst`."""
+        self.timer: asyncio.TimerHandle | None = None
+
+
+@attrs.frozen
+class Surroundings:
+    """What a lane needs of the inbox around it.
+
+    `arrived` is called after a message was put by a sender that found no room at first; `bury` gets each
+    entry that will never be handled, with the reason; `refusal` makes the error for a closed lane; `left` is
+    called when a waiting sender gave up; `itself` asks whether the running task is the only receiver;
+    `taken` tells how many messages were taken from this lane; `report` is told that the lane has become
+    congested (True) or has recovered (False), `stalled` that blocking senders were freed from it.
+    """
+
+    arrived: Callable[[], None]
+    bury: Callable[[Any, str], None]
+    refusal: Callable[[Any], Closed]
+    left: Callable[[], None] = lambda: None
+    itself: Callable[[], bool] = lambda: False
+    taken: Callable[[], int] = lambda: 0
+    report: Callable[["Lane", bool], None] = lambda lane, congested: None
+    stalled: Callable[["Lane"], None] = lambda lane: None
 
 
 class Lane:
     """A lane at run time. It belongs to one event loop.
 
-    `arrived` is called after a message was put by a sender that had waited; `bury` gets each entry
-    that will never be handled, with the reason; `refusal` makes the error for a closed lane; `left` is called
-    when a waiting sender gave up; `itself` asks whether the running task is the only receiver of this lane.
+    Generated code reads `queue`, `room`, `congested` and `pressed`; whoever takes a message calls `relieve`
+    when the lane is pressed. `early` counts what was dropped because of the mark, `displaced` what
+    `DropOldest` threw out, `dropped` the rest by reason. `evict_after` is in seconds.
     """
 
     __slots__ = (
-        "_arrived",
-        "_bury",
-        "_fails",
+        "_around",
         "_gate",
         "_granted",
-        "_itself",
         "_keeps",
-        "_left",
         "_loop",
-        "_refusal",
         "_spare",
+        "_watch",
         "blocked",
+        "blocked_seconds",
         "capacity",
+        "congested",
+        "displaced",
+        "dropped",
+        "early",
+        "episode",
+        "evict_after",
         "evicted",
+        "peak",
+        "policy",
+        "pressed",
         "priority",
         "queue",
         "room",
+        "stalled",
+        "starved",
         "subsystem",
         "waiting",
     )
@@ -78,31 +119,49 @@ class Lane:
         subsystem: str,
         plan: LanePlan,
         loop: asyncio.AbstractEventLoop,
-        arrived: Callable[[], None],
-        bury: Callable[[Any, str], None],
-        refusal: Callable[[Any], Closed],
-        left: Callable[[], None],
-        itself: Callable[[], bool] = lambda: False,
+        around: Surroundings,
+        evict_after: float | None = None,
     ) -> None:
         self.subsystem = subsystem
         self.priority = plan.priority
+        self.policy = plan.overflow
         self.capacity = sys.maxsize if plan.capacity == math.inf else int(plan.capacity)
+        self.evict_after = evict_after
         self.queue: deque[Any] = deque()
         self.room = self.capacity
         self.waiting: OrderedDict[Ticket, None] = OrderedDict()
+        self.pressed = False
+        self.congested = False
+        self.episode = False
+        self.stalled = False
         self.blocked = 0
+        self.blocked_seconds = 0.0
         self.evicted = 0
+        self.early = 0
+        self.displaced = 0
+        self.dropped: Counter[str] = Counter()
+        self.peak = 0
+        self.starved = 0
         self._granted: deque[Ticket] = deque()
-        self._fails = isinstance(plan.overflow, Fail)
         self._gate = Gate.OPEN
         self._spare = 0
         self._keeps = False
         self._loop = loop
-        self._arrived = arrived
-        self._bury = bury
-        self._refusal = refusal
-        self._left = left
-        self._itself = itself
+        self._around = around
+        self._watch: asyncio.TimerHandle | None = None
+
+    @property
+    def dropped_by(self) -> dict[str, int]:
+        """How many messages were dropped, by reason."""
+        counts = {"congested": self.early, "oldest": self.displaced}
+        for reason, count in self.dropped.items():
+            counts[reason] = counts.get(reason, 0) + count
+        return {reason: count for reason, count in counts.items() if count}
+
+    @property
+    def dropped_in_all(self) -> int:
+        """How many messages were dropped."""
+        return self.early + self.displaced + self.dropped.total()
 
     @property
     def senders_waiting(self) -> int:
@@ -118,48 +177,80 @@ class Lane:
         """Put an entry if there is room, else return False."""
         if len(self.queue) < self.room:
             self.queue.append(entry)
-            self._arrived()
+            self._around.arrived()
             return True
         return False
 
-    async def put(self, entry: Any, message: Any) -> bool:
-        """Put an entry when there was no room at once: wait for room, or refuse, as the policy says.
+    async def put(self, entry: Any, message: Any, policy: Overflow | None = None) -> bool:
+        """Put an entry, doing what the policy says when there is no room: the lane's, or the one given.
 
-        Raises `Full` or `Closed` with the message; when it raises anything, the entry is nowhere.
+        True when it was put, False when it was dropped. Raises `Full` or `Closed` with the message; when it
+        raises anything, the entry is nowhere.
         """
-        if self.offer(entry):
-            return True
-        ticket = self.claim(entry, message)
-        return ticket is None or await self.redeem(ticket, entry, message)
+        outcome = self.admit(entry, message, policy)
+        return outcome if isinstance(outcome, bool) else await self.redeem(outcome, entry, message)
 
-    def put_now(self, entry: Any, message: Any) -> bool:
-        """Put an entry without waiting, or raise `Full` or `Closed` with the message."""
+    def put_now(self, entry: Any, message: Any, policy: Overflow | None = None) -> bool:
+        """As `put`, but without waiting: where it would wait, `Full` is raised, or the message dropped."""
         if self.offer(entry):
             return True
         if self._gate is not Gate.OPEN:
             return self._put_late(entry, message)
+        match policy or self.policy:
+            case DropOldest():
+                return self.displace(entry)
+            case Drop():
+                return self.drop("congested" if self.congested else "full")
+            case BlockFirst() if self._first_waits():
+                return self.drop("behind the first")
         raise Full(message, self.subsystem, self.priority)
 
-    def claim(self, entry: Any, message: Any) -> Ticket | None:
-        """Join those who wait for room, or raise `Full` when the policy is not to wait.
+    def admit(self, entry: Any, message: Any, policy: Overflow | None = None) -> Ticket | bool:
+        """Put an entry now (True), drop it now (False), or join those who wait, with a ticket to redeem.
 
-        A receiver that sends to itself gets `Full` too: if it waited, nobody would make room.
-
-        A lane that is no longer open lets nobody wait: it takes the entry at once (None), or raises `Closed`.
+        Raises `Full` or `Closed` with the message. A receiver that sends to itself gets `Full` where it would
+        wait: nobody would make room. A lane that is no longer open lets nobody join.
         """
+        if self.offer(entry):
+            return True
         if self._gate is not Gate.OPEN:
-            self._put_late(entry, message)
-            return None
-        if self._fails or self._itself():
-            raise Full(message, self.subsystem, self.priority)
-        ticket = Ticket(self._loop.create_future())
-        self.waiting[ticket] = None
-        self.room = 0
-        self.blocked += 1
-        return ticket
+            return self._put_late(entry, message)
+        self.peak = max(self.peak, len(self.queue))
+        match policy or self.policy:
+            case Block():
+                return self._join_to_block(message)
+            case Drop(wait_before_drop=wait):
+                return self._join_for(wait)
+            case DropOldest():
+                return self.displace(entry)
+            case BlockFirst():
+                return (
+                    self.drop("behind the first")
+                    if self._first_waits()
+                    else self._join_to_block(message, first=True)
+                )
+        raise Full(message, self.subsystem, self.priority)
+
+    def displace(self, entry: Any) -> bool:
+        """Put an entry into a full lane in place of the oldest one; False when the lane is not open."""
+        if self._gate is not Gate.OPEN:
+            return False
+        self.queue.popleft()
+        self.queue.append(entry)
+        self.evicted += 1
+        self.displaced += 1
+        return True
+
+    def drop(self, reason: str) -> bool:
+        """Count a message that is dropped; gives False, for the sender."""
+        self.dropped[reason] += 1
+        return False
 
     async def redeem(self, ticket: Ticket, entry: Any, message: Any) -> bool:
-        """Wait for the ticket's turn, and put the entry. Cancelling gives the place to the next."""
+        """Wait for the ticket's turn, and put the entry; False when it is to be dropped instead.
+
+        Cancelling gives the place to the next.
+        """
         try:
             await ticket.future
             while ticket.granted and self._granted[0] is not ticket:
@@ -169,13 +260,28 @@ class Lane:
         except BaseException:
             self.withdraw(ticket)
             raise
+        finally:
+            self.blocked_seconds += self._loop.time() - ticket.since
+            if ticket.timer is not None:
+                ticket.timer.cancel()
+        if ticket.given_up is not None:
+            return self.drop(ticket.given_up)
         if not ticket.granted:
-            raise self._refusal(message)
+            raise self._around.refusal(message)
         self._granted.popleft()
         ticket.granted = False
         self._accept(entry)
         self.settle()
         return True
+
+    def relieve(self) -> None:
+        """A message was taken from a lane under pressure: no mark outlives that, and senders are let in."""
+        self.congested = self.stalled = False
+        self.settle()
+        if self.episode and not self.waiting and 2 * len(self.queue) <= self.capacity:
+            self.episode = False
+            self._around.report(self, False)
+        self.pressed = self.episode or bool(self.waiting)
 
     def settle(self) -> None:
         """Grant what room there is to those who wait, and say what room others may use."""
@@ -220,12 +326,80 @@ class Lane:
         else:
             self.waiting.pop(ticket, None)
         self.settle()
-        self._left()
+        self._around.left()
+
+    def _first_waits(self) -> bool:
+        return any(ticket.first for line in (self.waiting, self._granted) for ticket in line)
+
+    def _join(self, *, first: bool = False) -> Ticket:
+        ticket = Ticket(self._loop.create_future(), self._loop.time(), first=first)
+        self.waiting[ticket] = None
+        self.room = 0
+        self.pressed = True
+        self.blocked += 1
+        return ticket
+
+    def _join_to_block(self, message: Any, *, first: bool = False) -> Ticket | bool:
+        if self._around.itself():
+            raise Full(message, self.subsystem, self.priority)
+        if self.stalled:
+            return self.drop("stalled")
+        if self.evict_after is not None and self._watch is None:
+            self._look_again(self._around.taken(), 0)
+        return self._join(first=first)
+
+    def _join_for(self, wait: float) -> Ticket | bool:
+        if self.congested:
+            self.early += 1
+            return False
+        if wait == 0:
+            self._mark()
+            return self.drop("waited")
+        ticket = self._join()
+        ticket.timer = self._loop.call_later(wait, self._wait_ran_out, ticket)
+        return ticket
+
+    def _wait_ran_out(self, ticket: Ticket) -> None:
+        if ticket in self.waiting:
+            self._mark()
+            self._give_up(ticket, "waited")
+
+    def _mark(self) -> None:
+        self.congested = self.pressed = True
+        if not self.episode:
+            self.episode = True
+            self._around.report(self, True)
+
+    def _give_up(self, ticket: Ticket, reason: str) -> None:
+        ticket.given_up = reason
+        del self.waiting[ticket]
+        self.settle()
+        _wake(ticket)
+
+    def _look_again(self, taken: int, unchanged: int) -> None:
+        """Every quarter of `evict_after`: has a message been taken since blocking senders began to wait?"""
+        assert self.evict_after is not None
+        self._watch = self._loop.call_later(self.evict_after / 4, self._look, taken, unchanged + 1)
+
+    def _look(self, taken: int, unchanged: int) -> None:
+        self._watch = None
+        blocking = [ticket for ticket in self.waiting if ticket.timer is None]
+        if not blocking:
+            return
+        if (now := self._around.taken()) != taken:
+            self._look_again(now, 0)
+        elif unchanged < 4:
+            self._look_again(taken, unchanged)
+        else:
+            self.stalled = self.pressed = True
+            for ticket in blocking:
+                self._give_up(ticket, "stalled")
+            self._around.stalled(self)
 
     def _put_late(self, entry: Any, message: Any) -> bool:
         """Accept what fits after a stop; behind those for whom a place is kept, one would have to wait."""
         if self._gate is Gate.SHUT or self._spare <= 0 or self._granted:
-            raise self._refusal(message)
+            raise self._around.refusal(message)
         self._spare -= 1
         self._accept(entry)
         return True
@@ -233,10 +407,10 @@ class Lane:
     def _accept(self, entry: Any) -> None:
         if self._gate is Gate.OPEN or self._keeps:
             self.queue.append(entry)
-            self._arrived()
+            self._around.arrived()
         else:
             self.evicted += 1
-            self._bury(entry, "stopped")
+            self._around.bury(entry, "stopped")
 
     def _shut(self, gate: Gate) -> None:
         """Let those who wait go; those for whom a place is kept use it, unless the receiver has ended."""
@@ -253,7 +427,7 @@ class Lane:
     def _bury_all(self, reason: str) -> None:
         while self.queue:
             self.evicted += 1
-            self._bury(self.queue.popleft(), reason)
+            self._around.bury(self.queue.popleft(), reason)
 
 
 def _wake(ticket: Ticket) -> None:

@@ -1,13 +1,12 @@
 """Dead letters: what was accepted, or under way, and will never be handled."""
 
-import logging
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import attrs
 
-logger = logging.getLogger("orchestra")
+from orchestra.runtime.log import logger
 
 
 @attrs.frozen

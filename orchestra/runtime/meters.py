@@ -1,5 +1,6 @@
 """What went through each inbox, as immutable snapshots that add up."""
 
+from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -15,7 +16,12 @@ class LaneMeters:
     """One lane, in messages: `sent` (accepted) = `received` + `queued` + `evicted`.
 
     `received` counts what was taken, that of failed handlers too; `evicted` what was accepted and will
-    never be handled; `blocked` how often a sender had to wait; `waiting` the senders that wait now.
+    never be handled, thrown out by `DropOldest` or dead-lettered. `dropped_by` has the reasons: "congested"
+    (dropped at once), "waited" (no room within the wait), "full" (a `try_send`), "oldest" (thrown out),
+    "behind the first", "stalled" (the receiver took nothing for `evict_after`), "closed" (the subscriber had
+    ended). `blocked` counts how often a sender had to wait, `blocked_seconds` for how long in all, `waiting`
+    those that wait now. `peak` is the longest the queue was seen: exact when the lane was full, else looked
+    at once in a batch of messages.
     """
 
     sent: int
@@ -25,8 +31,12 @@ class LaneMeters:
     dropped: int
     dropped_by: Mapping[str, int]
     blocked: int
+    blocked_seconds: float
     waiting: int
+    peak: int
     congested: bool
+    starved: int
+    """How often this lane has waited long behind more urgent ones."""
 
 
 @attrs.frozen(kw_only=True)
@@ -40,7 +50,10 @@ class Meters:
     dropped: int
     dropped_by: Mapping[str, int]
     blocked: int
+    blocked_seconds: float
     waiting: int
+    peak: int
+    """The highest peak of a lane."""
     lanes: Mapping[Priority, LaneMeters]
 
 
@@ -59,15 +72,20 @@ def read_planned(dropped: int) -> Meters:
 
 def _sum(lanes: Mapping[Priority, LaneMeters], dropped_by: Mapping[str, int]) -> Meters:
     every = lanes.values()
+    reasons = Counter(dropped_by)
+    for lane in every:
+        reasons.update(lane.dropped_by)
     return Meters(
         sent=sum(lane.sent for lane in every),
         received=sum(lane.received for lane in every),
         queued=sum(lane.queued for lane in every),
         evicted=sum(lane.evicted for lane in every),
-        dropped=sum(dropped_by.values()),
-        dropped_by=MappingProxyType(dict(dropped_by)),
+        dropped=reasons.total(),
+        dropped_by=MappingProxyType(dict(reasons)),
         blocked=sum(lane.blocked for lane in every),
+        blocked_seconds=sum(lane.blocked_seconds for lane in every),
         waiting=sum(lane.waiting for lane in every),
+        peak=max((lane.peak for lane in every), default=0),
         lanes=MappingProxyType(dict(lanes)),
     )
 
@@ -79,9 +97,12 @@ def _read_lane(lane: Lane, received: int) -> LaneMeters:
         received=received,
         queued=queued,
         evicted=lane.evicted,
-        dropped=0,
-        dropped_by=MappingProxyType({}),
+        dropped=lane.dropped_in_all,
+        dropped_by=MappingProxyType(lane.dropped_by),
         blocked=lane.blocked,
+        blocked_seconds=lane.blocked_seconds,
         waiting=lane.senders_waiting,
-        congested=False,
+        peak=max(lane.peak, queued),
+        congested=lane.congested,
+        starved=lane.starved,
     )

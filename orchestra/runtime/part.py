@@ -90,13 +90,14 @@ class Part:
         """The budget is spent and there may be more: go on at the next turn."""
         assert self.inbox.work is not None
         self._scheduler.ready.append(self.inbox.work)
+        self.inbox.note_peaks()
 
     def broke(self, error: BaseException, message: Any) -> int:
         """A plain handler raised: the strand ends with it."""
         self.inbox.current = message
         self._error = error
         for lane in self.inbox.lanes:
-            lane.settle()
+            lane.relieve()
         self._go_on()
         return 0
 

@@ -5,18 +5,22 @@ a subsystem that is only planned (`wip`), an explicit level for a receiver with 
 """
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import attrs
 
 from orchestra.box import Box, Codec, codec_of
-from orchestra.errors import Closed, Full, UndeclaredMessage
+from orchestra.errors import Closed, Full, UndeclaredMessage, UndeclaredOverflow
 from orchestra.messages import derives
+from orchestra.overflow import Overflow, permits
 from orchestra.plan import Plan, Route
 from orchestra.priority import Priority
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.lane import Lane, Ticket
+
+Places: TypeAlias = list[tuple[Lane, Any]]
+"""The lanes that a message goes to, each with the entry that is put there."""
 
 
 @attrs.frozen
@@ -50,24 +54,71 @@ class Post:
         self._dropped = dropped
         self._ways: dict[type, _Way] = {}
 
-    async def send(self, message: Any, priority: Priority | None) -> bool:
+    async def send(
+        self, message: Any, priority: Priority | None = None, overflow: Overflow | None = None
+    ) -> bool:
         """Send a message, waiting where a lane has no room; see `Context.send`."""
-        places, dropped = self._places(message, priority)
+        places, taken = self._places(message, priority, overflow)
+        return await self.spread(places, message, overflow) and taken
+
+    def try_send(
+        self, message: Any, priority: Priority | None = None, overflow: Overflow | None = None
+    ) -> bool:
+        """Send a message without waiting; see `Context.try_send`."""
+        places, taken = self._places(message, priority, overflow)
+        return self.spread_now(places, message, overflow) and taken
+
+    async def spread(self, places: Places, message: Any, overflow: Overflow | None = None) -> bool:
+        """Offer to every lane at once, and wait side by side for those that had no room.
+
+        True when every lane took the message, False when one dropped it. Cancelling withdraws the message
+        where it still waits. A lane that fails does so when the rest is done.
+        """
         if len(places) == 1:
             lane, entry = places[0]
-            return await lane.put(entry, message) and not dropped
-        await _spread(places, message)
-        return not dropped
+            return await lane.put(entry, message, overflow)
+        taken = True
+        tickets: list[tuple[Lane, Ticket, Any]] = []
+        error: BaseException | None = None
+        for lane, entry in places:
+            try:
+                outcome = lane.admit(entry, message, overflow)
+            except (Full, Closed) as refusal:
+                error = error or refusal
+            else:
+                if isinstance(outcome, Ticket):
+                    tickets.append((lane, outcome, entry))
+                else:
+                    taken = taken and outcome
+        for result in await _redeem_all(tickets, message) if tickets else ():
+            if isinstance(result, BaseException):
+                error = error or result
+            else:
+                taken = taken and result
+        if error is not None:
+            raise error
+        return taken
 
-    def try_send(self, message: Any, priority: Priority | None) -> bool:
-        """Send a message without waiting; see `Context.try_send`."""
-        places, dropped = self._places(message, priority)
-        for lane, entry in [(lane, entry) for lane, entry in places if not lane.offer(entry)]:
-            lane.put_now(entry, message)
-        return not dropped
+    def spread_now(self, places: Places, message: Any, overflow: Overflow | None = None) -> bool:
+        """As `spread`, without waiting."""
+        taken = True
+        error: BaseException | None = None
+        for lane, entry in places:
+            try:
+                taken = lane.put_now(entry, message, overflow) and taken
+            except (Full, Closed) as refusal:
+                error = error or refusal
+        if error is not None:
+            raise error
+        return taken
 
-    def _places(self, message: Any, priority: Priority | None) -> tuple[list[tuple[Lane, Any]], bool]:
-        """The lanes and what to put into each, with all that can be wrong found before anything is put."""
+    def _places(
+        self, message: Any, priority: Priority | None, overflow: Overflow | None
+    ) -> tuple[Places, bool]:
+        """The lanes and what to put into each, with all that can be wrong found before anything is put.
+
+        And whether nobody drops the message beforehand.
+        """
         box = message if isinstance(message, Box) else None
         kind = message.__class__ if box is None else box.kind
         way = self._ways.get(kind) or self._find(kind, message)
@@ -79,12 +130,25 @@ class Post:
             if level is None:
                 level = Priority.NORMAL if inbox.level is None else inbox.level(_plain(message))
             lane = inbox.by_priority.get(level) or inbox.no_lane(level, message)
+            if overflow is not None and not permits(lane.policy, overflow):
+                raise _not_permitted(lane, overflow, message)
             places.append((lane, _entry(inbox, message, box if inbox.name in way.boxed else None)))
-        if len(places) > 1:
-            places = [(lane, entry) for lane, entry in places if not lane.shut] or places[:1]
         for name in way.wip:
             self._dropped[name] += 1
-        return places, bool(way.wip)
+        return self.living(places, len(places)), not way.wip
+
+    def living(self, places: Sequence[tuple[Lane, Any]], receivers: int) -> Places:
+        """The places of receivers that have not ended. Those that have are passed over, and count it.
+
+        When all `receivers` of a message have ended, one place is left, which will say so.
+        """
+        living = [(lane, entry) for lane, entry in places if not lane.shut]
+        if not living and len(places) == receivers:
+            return list(places[:1])
+        for lane, _ in places:
+            if lane.shut:
+                lane.drop("closed")
+        return living
 
     def _find(self, kind: type, message: Any) -> _Way:
         route = self._plan.route_of(kind)
@@ -134,29 +198,16 @@ def _entry(inbox: Inbox, message: Any, box: Box[Any] | None) -> Any:
     return box if inbox.opens else _plain(box)
 
 
-async def _spread(places: list[tuple[Lane, Any]], message: Any) -> None:
-    """Offer to every lane at once, and wait side by side for those that had no room.
-
-    Cancelling withdraws the message where it still waits. A lane that fails does so when the rest is done.
-    """
-    tickets: list[tuple[Lane, Ticket, Any]] = []
-    errors: list[BaseException | None] = []
-    for lane, entry in [(lane, entry) for lane, entry in places if not lane.offer(entry)]:
-        try:
-            ticket = lane.claim(entry, message)
-        except (Full, Closed) as refusal:
-            errors.append(refusal)
-        else:
-            if ticket is not None:
-                tickets.append((lane, ticket, entry))
-    if tickets:
-        errors += await _redeem_all(tickets, message)
-    for error in errors:
-        if error is not None:
-            raise error
+def _not_permitted(lane: Lane, overflow: Overflow, message: Any) -> UndeclaredOverflow:
+    return UndeclaredOverflow(
+        f"the {lane.priority.name} lane of {lane.subsystem!r} has {lane.policy!r}, "
+        f"which does not permit {overflow!r} for one message",
+        message,
+        lane.subsystem,
+    )
 
 
-async def _redeem_all(tickets: list[tuple[Lane, Ticket, Any]], message: Any) -> list[BaseException | None]:
+async def _redeem_all(tickets: list[tuple[Lane, Ticket, Any]], message: Any) -> list[bool | BaseException]:
     waits = [_redeem(lane, ticket, entry, message) for lane, ticket, entry in tickets]
     try:
         return await asyncio.gather(*waits, return_exceptions=True)
@@ -166,9 +217,11 @@ async def _redeem_all(tickets: list[tuple[Lane, Ticket, Any]], message: Any) -> 
         raise
 
 
-async def _redeem(lane: Lane, ticket: Ticket, entry: Any, message: Any) -> None:
+async def _redeem(lane: Lane, ticket: Ticket, entry: Any, message: Any) -> bool:
     try:
-        await lane.redeem(ticket, entry, message)
+        return await lane.redeem(ticket, entry, message)
     except Closed:
-        if not lane.shut:  # one that has ended meanwhile is passed over
+        if not lane.shut:
             raise
+        lane.drop("closed")  # it has ended meanwhile, and is passed over
+        return True

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from orchestra.overflow import Overflow
 from orchestra.priority import Priority
 from orchestra.runtime.assembly import Assembly
 from orchestra.runtime.conductor import broadcast, check_event, check_signal
@@ -24,7 +25,9 @@ class Running:
         self._thread = threading.get_ident()
         self._raised = False
 
-    async def send(self, message: Any, *, priority: Priority | None = None) -> bool:
+    async def send(
+        self, message: Any, *, priority: Priority | None = None, overflow: Overflow | None = None
+    ) -> bool:
         """Send a message from outside to whoever receives its type, waiting where a lane has no room.
 
         Returns True when every receiver's lane took it, False when it was dropped by a policy. Raises
@@ -32,12 +35,14 @@ class Running:
         `BoxError`, each with the message; then, or when it is cancelled, the message is nowhere.
         """
         self._check_open(message)
-        return await self._assembly.send(message, priority)  # type: ignore[no-any-return]  # generated
+        return await self._assembly.send(message, priority, overflow)  # type: ignore[no-any-return]  # generated
 
-    def try_send(self, message: Any, *, priority: Priority | None = None) -> bool:
+    def try_send(
+        self, message: Any, *, priority: Priority | None = None, overflow: Overflow | None = None
+    ) -> bool:
         """Send a message without waiting: as `send`, but `Full` is raised where `send` would wait."""
         self._check_open(message)
-        return self._assembly.try_send(message, priority)  # type: ignore[no-any-return]  # generated
+        return self._assembly.try_send(message, priority, overflow)  # type: ignore[no-any-return]  # generated
 
     async def broadcast(self, signal: Any, timeout: float = 10.0) -> None:
         """Put a signal into the queue of every subsystem before any of them runs again.

@@ -17,7 +17,9 @@ import math
 
 import msgspec
 
-from orchestra import Actor, Context, Fail, Subsystem, orchestra, subsystem
+from orchestra import (
+    Actor, Block, BlockFirst, Context, Drop, DropOldest, Fail, Priority, Subsystem, orchestra, subsystem
+)
 
 print("the module speaks while it is imported")
 
@@ -79,6 +81,32 @@ class Wide:
 class Booth:
     teller: Teller = subsystem(consumes=Order)
     name: str = "booth"
+
+
+@orchestra(signal=Halt, event=Halt)
+class Leaky:
+    desk: Desk = subsystem(
+        consumes=Order,
+        sends=[Receipt],
+        evict_after=5,
+        overflow={
+            Priority.REAL_TIME: Fail(),
+            Priority.HIGH: BlockFirst(),
+            Priority.NORMAL: Block(),
+            Priority.DATA_LOW: DropOldest(),
+            Priority.BACKGROUND: Drop(),
+        },
+        message_capacity={
+            Priority.REAL_TIME: 1,
+            Priority.HIGH: 1,
+            Priority.NORMAL: 1,
+            Priority.DATA_LOW: 1,
+            Priority.BACKGROUND: math.inf,
+        },
+    )
+    till: Till = subsystem(consumes=Receipt, sends=[Order], overflow=Drop(wait_before_drop=0.005))
+    later: Till = subsystem(consumes=Basket, overflow=Drop(), wip=True)
+    teller: Teller = subsystem(sends=[Basket], overflow=Drop())
 
 
 class Heir(Circle):

@@ -117,13 +117,37 @@ def test_check_fails_for_a_cycle_that_can_lock_up(command: Command) -> None:
 def test_check_only_informs_of_a_cycle_that_is_broken(command: Command) -> None:
     done = command("check", "shop:Broken")
     assert done.returncode == 0
-    assert "cannot lock up: no send waits on desk -> till" in done.stdout
+    assert "cannot lock up: no send waits without a limit on desk -> till" in done.stdout
 
 
 def test_an_unbounded_lane_is_a_warning_that_fails_only_a_strict_check(command: Command) -> None:
     done, strict = command("check", "shop:Wide"), command("check", "--strict", "shop:Wide")
     assert (done.returncode, strict.returncode) == (0, 1)
     assert "warning: the DATA lane of 'desk' is unbounded" in done.stdout
+
+
+def test_check_tells_which_lanes_may_lose_messages_and_by_what(command: Command) -> None:
+    done = command("check", "shop:Leaky")
+    assert done.returncode == 0, done
+    lossy = [line for line in done.stdout.splitlines() if "may lose messages" in line]
+    full = "may lose messages when it is full"
+    assert lossy == [
+        f"info: the DATA_HIGH lane of 'desk' {full}: BlockFirst, senders are freed after 5 s",
+        f"info: the DATA lane of 'desk' {full}: senders are freed after 5 s",
+        f"info: the DATA_LOW lane of 'desk' {full}: DropOldest",
+        f"info: the DATA lane of 'till' {full}: Drop after 5 ms",
+    ]
+    assert "may lose messages" not in command("check", "shop:Broken").stdout
+
+
+def test_check_says_that_a_lane_which_drops_breaks_a_cycle(command: Command) -> None:
+    told = command("check", "shop:Leaky").stdout
+    assert "cannot lock up: no send waits without a limit on desk -> till" in told
+
+
+def test_graph_shows_the_policies(command: Command) -> None:
+    told = command("graph", "shop:Leaky").stdout
+    assert "DATA 1024 Drop after 5 ms" in told and "DATA_LOW 1 DropOldest" in told
 
 
 def test_check_tells_what_rides_beside_a_box_and_what_a_box_is_not_worth(command: Command) -> None:

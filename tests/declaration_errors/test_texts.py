@@ -16,6 +16,8 @@ from orchestra import (
     Actor,
     Block,
     DeclarationError,
+    Drop,
+    DropOldest,
     Fail,
     Priority,
     Subsystem,
@@ -952,14 +954,41 @@ def policy_class():
     one(consumes=A, overflow=Fail)
 
 
-@says("App.first: overflow is 'fail', which is no policy: give Block() or Fail()")
+NO_POLICY = "which is no policy: give Block(), Fail(), Drop(), DropOldest() or BlockFirst()"
+
+
+@says("App.first: overflow is the class Drop: give a policy, Drop()")
+def policy_class_with_an_argument():
+    one(consumes=A, overflow=Drop)
+
+
+@says(f"App.first: overflow is 'fail', {NO_POLICY}")
 def policy_string():
     one(consumes=A, overflow="fail")
 
 
-@says("App.first: overflow is Overflow(), which is no policy: give Block() or Fail()")
+@says(f"App.first: overflow is Overflow(), {NO_POLICY}")
 def policy_base():
     one(consumes=A, overflow=Overflow())
+
+
+@says(f"App.first: overflow is {Overflow!r}, {NO_POLICY}")
+def policy_base_class():
+    one(consumes=A, overflow=Overflow)
+
+
+class Shed(Overflow):
+    """A policy of one's own, of which no lane knows."""
+
+
+@says(f"App.first: overflow is Shed(), {NO_POLICY}")
+def policy_of_ones_own():
+    one(consumes=A, overflow=Shed())
+
+
+@says(f"App.first: overflow of DATA is 0.5, {NO_POLICY}")
+def policy_number_for_a_lane():
+    one(consumes=A, overflow={Priority.NORMAL: 0.5})
 
 
 @says("App.first: overflow has a policy for DATA_HIGH, and its lanes are DATA")
@@ -970,6 +999,54 @@ def policy_for_an_undeclared_lane():
 @says("App.first: overflow of DATA is the class Fail: give a policy, Fail()")
 def policy_class_for_a_lane():
     one(consumes=A, overflow={Priority.NORMAL: Fail})
+
+
+TWO = [Priority.HIGH, Priority.NORMAL]
+
+for limit in (0, -1.5, math.inf, math.nan, True, "5"):
+    says(f"App.first: evict_after is {limit!r}: give a finite number of seconds above 0, or leave it out")(
+        lambda limit=limit: one(consumes=A, evict_after=limit)
+    )
+
+NO_WAIT = "leave it out, or give a bounded lane Block() or BlockFirst()"
+
+
+@says(
+    "App.first: evict_after is 5, and no sender waits here without a limit (DATA Drop after 2 ms): " + NO_WAIT
+)
+def eviction_from_a_lane_that_drops():
+    one(consumes=A, evict_after=5, overflow=Drop(wait_before_drop=0.002))
+
+
+@says("App.first: evict_after is 0.5, and no sender waits here without a limit (DATA unbounded): " + NO_WAIT)
+def eviction_from_an_unbounded_lane():
+    one(consumes=A, evict_after=0.5, message_capacity=math.inf)
+
+
+@says(
+    "App.first: evict_after is 5.0, and no sender waits here without a limit "
+    "(DATA_HIGH DropOldest, DATA Fail): " + NO_WAIT
+)
+def eviction_from_lanes_that_never_wait():
+    one(
+        consumes=A,
+        evict_after=5.0,
+        overflow={Priority.HIGH: DropOldest(), Priority.NORMAL: Fail()},
+        priorities=TWO,
+    )
+
+
+for row in (0, -1, 2.0, True, "3", math.inf):
+    says(f"App.first: fairness is {row!r}: give a whole number of messages, 1 or more, or leave it out")(
+        lambda row=row: one(consumes=A, fairness=row, priorities=TWO)
+    )
+
+
+@says(
+    "App.first: fairness is 8, and its one lane is DATA: leave it out, or declare more lanes with priorities="
+)
+def fairness_with_one_lane():
+    one(consumes=A, fairness=8)
 
 
 @says("App.first: boxed is 'yes': give True, False or nothing")
@@ -1026,3 +1103,13 @@ def test_an_unknown_argument_is_refused_by_python() -> None:
         orchestra(signal=Sig)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="colour"):
         orchestra(signal=Sig, event=Ev, colour=1)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("wait", [-0.001, math.inf, math.nan])
+def test_a_wait_before_drop_that_never_ends_or_is_negative_is_refused_where_it_is_written(
+    wait: float,
+) -> None:
+    with pytest.raises(ValueError) as caught:
+        one(consumes=A, overflow=Drop(wait_before_drop=wait))
+    told = f"Drop: wait_before_drop is {wait!r}: give a finite number of seconds, 0 or more"
+    assert str(caught.value) == told

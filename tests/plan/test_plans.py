@@ -13,6 +13,9 @@ import pytest
 from orchestra import (
     Actor,
     Block,
+    BlockFirst,
+    Drop,
+    DropOldest,
     Fail,
     OrchestraError,
     Priority,
@@ -24,6 +27,7 @@ from orchestra import (
     subsystem,
 )
 from orchestra.declaration import Options, declare
+from orchestra.overflow import Overflow
 from orchestra.plan import HandlerPlan, LanePlan, Plan, Style, SubsystemPlan
 from orchestra.planning import make_plan
 
@@ -161,6 +165,39 @@ def test_a_plan_cannot_be_changed() -> None:
 )
 def test_lanes_stand_most_urgent_first(given: dict[str, Any], lanes: list[tuple[Priority, float]]) -> None:
     assert [(lane.priority, lane.capacity) for lane in only(**given).lanes] == lanes
+
+
+@pytest.mark.parametrize("policy", [Block(), Fail(), Drop(), Drop(0), Drop(0.25), DropOldest(), BlockFirst()])
+def test_a_lane_has_the_policy_that_is_given(policy: Overflow) -> None:
+    assert only(overflow=policy).lanes == (LanePlan(Priority.NORMAL, 1024, policy),)
+
+
+def test_eviction_and_fairness_are_off_by_default_and_as_declared_otherwise() -> None:
+    assert (only().evict_after, only().fairness) == (None, None)
+    two = [Priority.HIGH, Priority.NORMAL]
+    found = only(priorities=two, evict_after=2, fairness=16)
+    assert (found.evict_after, found.fairness) == (2, 16)
+    assert (only(evict_after=None).evict_after, only(fairness=None).fairness) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "overflow",
+    [
+        Block(),
+        BlockFirst(),
+        {Priority.HIGH: DropOldest()},
+        {Priority.HIGH: BlockFirst(), Priority.NORMAL: Drop()},
+    ],
+)
+def test_eviction_needs_one_lane_on_which_a_sender_may_wait(overflow: Any) -> None:
+    levels = [Priority.HIGH, Priority.NORMAL]
+    assert only(priorities=levels, overflow=overflow, evict_after=0.5).evict_after == 0.5
+
+
+def test_eviction_and_fairness_may_be_given_to_a_part_that_is_not_written_yet() -> None:
+    capacities = {Priority.HIGH: 4, Priority.NORMAL: math.inf}
+    found = only(wip=True, message_capacity=capacities, evict_after=1.5, fairness=1)
+    assert (found.evict_after, found.fairness) == (1.5, 1)
 
 
 def test_overflow_is_for_the_whole_inbox_or_by_priority() -> None:

@@ -7,8 +7,12 @@ import msgspec
 
 from orchestra import (
     Actor,
+    Block,
+    BlockFirst,
     Conductor,
     Context,
+    Drop,
+    DropOldest,
     Fail,
     Priority,
     Subsystem,
@@ -45,6 +49,14 @@ class Full(Actor[Ping, Pong]):
     async def handle(self, ctx: Context[Ping, Pong, Sig], ping: Ping) -> None:
         assert_type(await ctx.send(Pong()), bool)
         assert_type(ctx.try_send(Pong(), priority=Priority.HIGH), bool)
+        assert_type(await ctx.send(Pong(), overflow=Drop(wait_before_drop=0.5)), bool)
+        assert_type(ctx.try_send(Pong(), priority=Priority.HIGH, overflow=DropOldest()), bool)
+        ctx.try_send(Pong(), overflow=None)
+        await ctx.send(Pong(), overflow=Drop)  # wrong
+        await ctx.send(Pong(), overflow="drop")  # wrong
+        await ctx.send(Pong(), Drop())  # wrong
+        ctx.try_send(Pong(), overflow=BlockFirst)  # wrong
+        ctx.try_send(Pong(), overflow=0.5)  # wrong
 
     @staticmethod
     def priority(message: Ping) -> Priority:
@@ -115,7 +127,13 @@ class App:
         overflow=Fail(),
         boxed=False,
     )
-    marked: Marked = subsystem(subscribes=[Ping | Pong], priorities=[Priority.HIGH, Priority.NORMAL])
+    marked: Marked = subsystem(
+        subscribes=[Ping | Pong],
+        priorities=[Priority.HIGH, Priority.NORMAL],
+        overflow={Priority.HIGH: BlockFirst(), Priority.NORMAL: Drop(0.005)},
+        evict_after=5,
+        fairness=16,
+    )
     later: Bare = subsystem(consumes=int, wip=True)
     _private: Bare = subsystem(consumes=str)
     tags: list[str] = attrs.field(factory=list)
@@ -126,6 +144,10 @@ class App:
         await conductor.broadcast(Sig(), timeout=1.0)
         assert_type(await conductor.send(Ping(), priority=Priority.HIGH), bool)
         conductor.try_send(event)
+        assert_type(await conductor.send(Ping(), overflow=Block()), bool)
+        assert_type(conductor.try_send(Ping(), overflow=BlockFirst()), bool)
+        await conductor.send(Ping(), overflow=Fail)  # wrong
+        conductor.try_send(Ping(), overflow=Priority.HIGH)  # wrong
         await conductor.broadcast(event)  # wrong
 
 
@@ -145,7 +167,24 @@ app.absent  # wrong
 subsystem(consumes=Ping, sends=Pong)  # wrong
 subsystem(consumes=Ping, colour=1)  # wrong
 subsystem(consumes=Ping, overflow=Fail)  # wrong
+subsystem(consumes=Ping, overflow={Priority.HIGH: Drop})  # wrong
+subsystem(consumes=Ping, overflow={1: Drop()})  # wrong
+subsystem(consumes=Ping, evict_after="5")  # wrong
+subsystem(consumes=Ping, fairness=2.5)  # wrong
+subsystem(consumes=Ping, wip=True, evict_after=0.5, fairness=4)
+subsystem(consumes=Ping, wip=True, fairness="4")  # wrong
 subsystem(consumes=Ping, boxed="yes")  # wrong
+Drop(wait_before_drop="1")  # wrong
+Drop(wait=1)  # wrong
+Fail().wait_before_drop  # wrong
+assert_type(Drop(1).wait_before_drop, float)
+assert_type(plan_of(App).subsystems["marked"].evict_after, float | None)
+assert_type(plan_of(App).subsystems["marked"].fairness, int | None)
+
+
+class MyDrop(Drop): ...  # wrong
+
+
 orchestra(signal=Sig)  # wrong
 orchestra(signal=Sig, event=Ev, error=int)  # wrong
 orchestra(Ping)  # wrong

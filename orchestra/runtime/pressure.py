@@ -1,0 +1,92 @@
+"""What becomes visible of lanes under pressure: congestion, stalled receivers, starving lanes."""
+
+from collections.abc import Callable
+from time import monotonic
+
+import attrs
+
+from orchestra.priority import Priority
+from orchestra.runtime.lane import Lane
+from orchestra.runtime.log import logger
+
+QUIET = 1.0
+"""Seconds that must have passed since the last line about a lane for another one to be logged."""
+
+
+@attrs.frozen
+class Congestion:
+    """A lane that has become congested (`congested` is True), or that has recovered.
+
+    It has recovered when at most half of its capacity is used again and nobody waits. `dropped` counts the
+    messages that this lane has dropped so far; `queued` and `capacity` are in messages.
+    """
+
+    subsystem: str
+    priority: Priority
+    congested: bool
+    dropped: int
+    queued: int
+    capacity: float
+
+
+class Pressure:
+    """Tells the hook of each change, and the log, though not more than once a second for each lane."""
+
+    def __init__(self, hook: Callable[[Congestion], object] | None) -> None:
+        self._hook = hook
+        self._logged: dict[Lane, float] = {}
+        self._unlogged: dict[Lane, int] = {}
+
+    def report(self, lane: Lane, congested: bool) -> None:
+        """A lane has become congested or has recovered."""
+        change = Congestion(
+            subsystem=lane.subsystem,
+            priority=lane.priority,
+            congested=congested,
+            dropped=lane.dropped_in_all,
+            queued=len(lane.queue),
+            capacity=lane.capacity,
+        )
+        self._log(lane, change)
+        if self._hook is None:
+            return
+        try:
+            self._hook(change)
+        except Exception:
+            logger.exception("the on_congestion hook failed on the lane of %r", lane.subsystem)
+
+    def stalled(self, lane: Lane) -> None:
+        """Blocking senders were freed from a receiver that takes nothing."""
+        logger.warning(
+            "%r has taken nothing from its %s lane for %g s: its senders wait no longer",
+            lane.subsystem,
+            lane.priority.name,
+            lane.evict_after,
+            extra={"subsystem": lane.subsystem, "priority": lane.priority.name},
+        )
+
+    def starving(self, lane: Lane, seconds: float) -> None:
+        """A lane has waited behind more urgent ones."""
+        logger.warning(
+            "the %s lane of %r has waited %g s behind more urgent messages; fairness=n would bound that",
+            lane.priority.name,
+            lane.subsystem,
+            seconds,
+            extra={"subsystem": lane.subsystem, "priority": lane.priority.name},
+        )
+
+    def _log(self, lane: Lane, change: Congestion) -> None:
+        now = monotonic()
+        if now - self._logged.get(lane, -QUIET) < QUIET:
+            self._unlogged[lane] = self._unlogged.get(lane, 0) + 1
+            return
+        self._logged[lane] = now
+        logger.warning(
+            "the %s lane of %r %s, %d messages dropped so far (%d changes not logged)",
+            change.priority.name,
+            change.subsystem,
+            "is congested" if change.congested else "has recovered",
+            change.dropped,
+            self._unlogged.pop(lane, 0),
+            extra=attrs.asdict(change),
+        )
