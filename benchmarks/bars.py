@@ -1,6 +1,7 @@
 """What each figure must reach: the only place where the bars stand.
 
-A bar of a message or a hop is a ratio to the floor; a bar of a start is in milliseconds.
+A bar of a message or a hop is a ratio to the floor; a bar of a start is in milliseconds; a bar of a rate, of
+a publish and of an urgent message is a ratio to another case of its group.
 """
 
 from collections.abc import Mapping
@@ -24,6 +25,28 @@ IMPORT = "import orchestra"
 DECORATE = "decorate a class of 50 subsystems"
 START_STOP = "start and stop it"
 
+ALONE = "the fast subscriber alone"
+
+
+def beside(policy: str, publisher: str) -> str:
+    """The name of the case of a fast subscriber beside a slow one whose lane has this policy."""
+    return f"beside a slow one, {policy}, {publisher}"
+
+
+PACED = "paced"
+FULL_SPEED = "at full speed"
+
+SEND_TO_ONE = "a send to one"
+PUBLISH_TO_TWO = "a publish to two"
+
+
+def urgent(backlog: int) -> str:
+    """The name of the case of an urgent message that arrives when so many others wait."""
+    return f"urgent, {backlog:,} wait"
+
+
+BACKLOGS = (10, 1_000, 100_000)
+
 BARS: Mapping[str, float] = {
     U8_PLAIN: 5,
     U8_BOXED: 9,
@@ -36,4 +59,13 @@ BARS: Mapping[str, float] = {
     IMPORT: 150,
     DECORATE: 250,
     START_STOP: 100,
+    PUBLISH_TO_TWO: 1.8,
+    urgent(BACKLOGS[-1]): 1.5,
 }
+"""What a figure must not exceed."""
+
+AT_LEAST: Mapping[str, float] = {
+    beside("Drop", PACED): 0.95,
+    beside("DropOldest", PACED): 0.95,
+}
+"""What a figure must reach."""

@@ -2,7 +2,7 @@
 
 The cases of a group take turns: one round runs each of them once, and just before each the floor is
 measured anew, so that a machine that becomes slower for a while slows both. A figure is the median
-over the rounds, and a ratio the median of the rounds' own ratios.
+over the rounds, and a ratio, to the floor or to another case, the median of the rounds' own ratios.
 """
 
 import gc
@@ -14,30 +14,33 @@ from contextlib import contextmanager
 
 import attrs
 
-from benchmarks.bars import BARS
+from benchmarks.bars import AT_LEAST, BARS
 from benchmarks.floor import floor_ns
 
 GC_POLICY = "garbage collected before each case, and the collector stays on while it runs"
-CLOCK = "CPU time (wall time for start and stop)"
+CLOCK = "CPU time (wall time for start, stop and congestion)"
 
 
 @attrs.frozen
 class Case:
-    """One thing to measure. `run` does it and returns the cost of one operation.
+    """One thing to measure. `run` does it and returns the figure, in the unit of the group.
 
-    The cost is in nanoseconds, or in milliseconds where the group's unit says so.
+    The unit is nanoseconds where the ratio is to the floor. With `against` the ratio is to the case of that
+    name in the same group, in the same round, instead of the floor.
     """
 
     name: str
     run: Callable[[], float]
+    against: str | None = None
 
 
 @attrs.frozen
 class Group:
     """Cases that are compared with each other.
 
-    `unit` is that of the cost. Where `relative` is true the figure that counts is the ratio to the
-    floor, else it is the cost itself.
+    `unit` is that of the cost. Where `relative` is true the figure that counts is the ratio, which `ratio`
+    is the heading of, else it is the cost itself. `wall` says that the clock is one on the wall, so that the
+    cases may wait.
     """
 
     name: str
@@ -45,14 +48,19 @@ class Group:
     unit: str
     cases: Sequence[Case]
     relative: bool = True
+    ratio: str = "× floor"
+    wall: bool = False
+    rounds: int | None = None
+    """The most rounds, where they take long."""
 
 
 @attrs.frozen
 class Result:
     """The figures of one case: medians over the rounds, and the quartiles as the spread.
 
-    `waits` is how often the process gave up its core of its own accord in a run. CPU time does not
-    count such a wait, so where the figure is a ratio there must be next to none.
+    `against` is the case that the ratio is to, or None for the floor. `waits` is how often the process
+    gave up its core of its own accord in a run. CPU time does not count such a wait, so where that is the
+    clock there must be next to none.
     """
 
     name: str
@@ -62,6 +70,9 @@ class Result:
     ratio: float | None
     bar: float | None
     waits: float = 0
+    against: str | None = None
+    at_least: bool = False
+    """The figure must reach the bar, instead of staying below it."""
 
     @property
     def figure(self) -> float:
@@ -69,8 +80,10 @@ class Result:
         return self.cost if self.ratio is None else self.ratio
 
     def within(self, factor: float = 1.0) -> bool:
-        """True when there is no bar, or the figure is at most `factor` times the bar."""
-        return self.bar is None or self.figure <= self.bar * factor
+        """True when there is no bar, or the figure is no worse than `factor` times the bar."""
+        if self.bar is None:
+            return True
+        return self.figure * factor >= self.bar if self.at_least else self.figure <= self.bar * factor
 
 
 @attrs.frozen
@@ -84,13 +97,14 @@ class Report:
 
 
 def measure(group: Group, rounds: int, floor: Callable[[], float] = floor_ns) -> Report:
-    """Run each case once to warm up, then all of them in turn, `rounds` times."""
+    """Run each case once to warm up, then all of them in turn, `rounds` times or as many as the group may."""
+    rounds = rounds if group.rounds is None else min(rounds, group.rounds)
     for case in group.cases:
         case.run()
     floors: list[float] = []
     waits: dict[str, list[int]] = {case.name: [] for case in group.cases}
     costs: dict[str, list[float]] = {case.name: [] for case in group.cases}
-    ratios: dict[str, list[float]] = {case.name: [] for case in group.cases}
+    units: dict[str, list[float]] = {case.name: [] for case in group.cases}
     for _ in range(rounds):
         for case in group.cases:
             gc.collect()
@@ -100,9 +114,14 @@ def measure(group: Group, rounds: int, floor: Callable[[], float] = floor_ns) ->
             waits[case.name].append(_waits() - before)
             floors.append(unit)
             costs[case.name].append(cost)
-            ratios[case.name].append(cost / unit)
+            units[case.name].append(unit)
     results = [
-        _result(case.name, costs[case.name], ratios[case.name] if group.relative else None, waits[case.name])
+        _result(
+            case,
+            costs[case.name],
+            (units[case.name] if case.against is None else costs[case.against]) if group.relative else None,
+            waits[case.name],
+        )
         for case in group.cases
     ]
     return Report(group, rounds, statistics.median(floors), results)
@@ -117,17 +136,21 @@ def _waits() -> int:
 
 
 def _result(
-    name: str, costs: Sequence[float], ratios: Sequence[float] | None, waits: Sequence[int]
+    case: Case, costs: Sequence[float], units: Sequence[float] | None, waits: Sequence[int]
 ) -> Result:
+    """`units` are what the costs of the rounds are divided by, or None where the figure is the cost."""
     low, high = _quartiles(costs)
+    ratios = None if units is None else [cost / unit for cost, unit in zip(costs, units, strict=True)]
     return Result(
-        name=name,
+        name=case.name,
         cost=statistics.median(costs),
         low=low,
         high=high,
         ratio=None if ratios is None else statistics.median(ratios),
-        bar=BARS.get(name),
+        bar=AT_LEAST.get(case.name, BARS.get(case.name)),
         waits=statistics.median(waits),
+        against=case.against,
+        at_least=case.name in AT_LEAST,
     )
 
 

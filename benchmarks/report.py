@@ -45,10 +45,10 @@ def _version(name: str) -> str | None:
         return None
 
 
-def default_path(report: Report, folder: Path = RESULTS) -> Path:
-    """The file of a group's figures on this Python, such as `send-3.11.json`."""
+def default_path(name: str, folder: Path = RESULTS) -> Path:
+    """The file of the figures that go by this name in the command, on this Python: `send-3.11.json`."""
     major, minor, _ = platform.python_version_tuple()
-    return folder / f"{report.group.name}-{major}.{minor}.json"
+    return folder / f"{name}-{major}.{minor}.json"
 
 
 def write_json(path: Path, reports: Sequence[Report], where: Mapping[str, Any]) -> None:
@@ -77,11 +77,19 @@ def _result_record(result: Result) -> Mapping[str, Any]:
         "name": result.name,
         "median": round(result.cost, 1),
         "quartiles": [round(result.low, 1), round(result.high, 1)],
-        "ratio_to_floor": None if result.ratio is None else round(result.ratio, 2),
+        **_ratio_record(result),
         "bar": result.bar,
+        "bar_is_least": result.at_least,
         "waits_a_run": result.waits,
         "within_bar": None if result.bar is None else result.within(),
     }
+
+
+def _ratio_record(result: Result) -> Mapping[str, Any]:
+    if result.against is None:
+        return {"ratio_to_floor": None if result.ratio is None else round(result.ratio, 2)}
+    assert result.ratio is not None
+    return {"ratio_to": result.against, "ratio": float(f"{result.ratio:.4g}")}
 
 
 def rows(report: Report) -> list[tuple[str, ...]]:
@@ -91,7 +99,7 @@ def rows(report: Report) -> list[tuple[str, ...]]:
         "case",
         report.group.unit,
         "half of the rounds",
-        *(("× floor",) if relative else ()),
+        *((report.group.ratio,) if relative else ()),
         "bar",
         "",
     )
@@ -99,15 +107,31 @@ def rows(report: Report) -> list[tuple[str, ...]]:
 
 
 def _row(result: Result) -> tuple[str, ...]:
-    digits = 0 if result.ratio is not None else 1
+    digits = 0 if result.ratio is not None and result.cost >= 100 else 1
     return (
         result.name,
         f"{result.cost:,.{digits}f}",
         f"{result.low:,.{digits}f} to {result.high:,.{digits}f}",
-        *(() if result.ratio is None else (f"{result.ratio:.1f}",)),
-        "" if result.bar is None else f"{result.bar:g}",
-        "" if result.bar is None else ("ok" if result.within() else "over"),
+        *(() if result.ratio is None else (_ratio(result),)),
+        "" if result.bar is None else f"{'≥ ' if result.at_least else ''}{result.bar:g}",
+        _mark(result),
     )
+
+
+def _mark(result: Result) -> str:
+    if result.bar is None:
+        return ""
+    if result.within():
+        return "ok"
+    return "under" if result.at_least else "over"
+
+
+def _ratio(result: Result) -> str:
+    """Ratios to other cases are near to 1 or far below it."""
+    assert result.ratio is not None
+    if result.against is None:
+        return f"{result.ratio:.1f}"
+    return f"{result.ratio:.2f}" if result.ratio >= 0.01 else f"{result.ratio:.5f}"
 
 
 def title(report: Report) -> str:
@@ -143,7 +167,7 @@ def show(report: Report) -> None:
     for number, name in enumerate(heading):
         table.add_column(name, justify="left" if number in (0, len(heading) - 1) else "right")
     for row in body:
-        table.add_row(*row, style="red" if row[-1] == "over" else None)
+        table.add_row(*row, style="red" if row[-1] in {"over", "under"} else None)
     console = Console()
     if not console.is_terminal:
         console.width = max(console.width, 120)

@@ -124,8 +124,11 @@ def _write_case(writer: Writer, plan: Plan, codecs: Codecs, route: Route, *, is_
 
 
 def _write_quick_refusal(writer: Writer, subsystem: SubsystemPlan | None, lane: str) -> None:
-    if any(isinstance(policy, Drop) for policy in _policies(subsystem)):
-        with writer.block(f"if {lane}.congested"):
+    policies = _policies(subsystem)
+    if any(isinstance(policy, Drop) for policy in policies):
+        of_another = any(not isinstance(policy, Drop) for policy in policies)
+        drops = f" and {lane}.policy.__class__ is {writer.bind(Drop, 'Drop')}" if of_another else ""
+        with writer.block(f"if {lane}.congested{drops}"):
             writer.line(f"{lane}.early += 1")
             writer.line("return False")
 
@@ -151,8 +154,13 @@ def _write_broadcast(writer: Writer, plan: Plan, codecs: Codecs, route: Route, *
                 _write_wake(writer, subsystem, receiver)
             _write_no_room(writer, _policy(subsystem), lane, entry)
         with writer.block("if late"):
-            verb = "await post.spread" if is_async else "post.spread_now"
-            writer.line(f"return {verb}(post.living(late, {len(route.receivers)}), message) and taken")
+            count = len(route.receivers)
+            places = f"post.living(late, {count})"
+            if is_async:
+                writer.line(f"others = len(late) < {count}")
+                writer.line(f"return await post.spread({places}, message, others=others) and taken")
+            else:
+                writer.line(f"return post.spread_now({places}, message) and taken")
         writer.line("return taken")
 
 

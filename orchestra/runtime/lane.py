@@ -19,6 +19,7 @@ import math
 import sys
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 import attrs
@@ -26,6 +27,9 @@ import attrs
 from orchestra.errors import Closed, Full
 from orchestra.overflow import Block, BlockFirst, Drop, DropOldest, Overflow
 from orchestra.plan import LanePlan
+
+EARLY = 1e-6
+"""Seconds by which a timer may be early; those of loops that count in milliseconds are set again."""
 
 
 class Gate(enum.Enum):
@@ -86,6 +90,7 @@ class Lane:
 
     __slots__ = (
         "_around",
+        "_clock",
         "_gate",
         "_granted",
         "_keeps",
@@ -147,6 +152,7 @@ class Lane:
         self._spare = 0
         self._keeps = False
         self._loop = loop
+        self._clock = loop.time if isinstance(loop, asyncio.BaseEventLoop) else monotonic
         self._around = around
         self._watch: asyncio.TimerHandle | None = None
 
@@ -196,6 +202,7 @@ class Lane:
             return True
         if self._gate is not Gate.OPEN:
             return self._put_late(entry, message)
+        self.peak = max(self.peak, len(self.queue))
         match policy or self.policy:
             case DropOldest():
                 return self.displace(entry)
@@ -203,13 +210,14 @@ class Lane:
                 return self.drop("congested" if self.congested else "full")
             case BlockFirst() if self._first_waits():
                 return self.drop("behind the first")
-        raise Full(message, self.subsystem, self.priority)
+            case _:
+                raise Full(message, self.subsystem, self.priority)
 
     def admit(self, entry: Any, message: Any, policy: Overflow | None = None) -> Ticket | bool:
         """Put an entry now (True), drop it now (False), or join those who wait, with a ticket to redeem.
 
-        Raises `Full` or `Closed` with the message. A receiver that sends to itself gets `Full` where it would
-        wait: nobody would make room. A lane that is no longer open lets nobody join.
+        Raises `Full` or `Closed` with the message. A receiver that sends to itself gets `Full`, or drops, where
+        it would wait: nobody would make room. A lane that is no longer open lets nobody join.
         """
         if self.offer(entry):
             return True
@@ -229,7 +237,8 @@ class Lane:
                     if self._first_waits()
                     else self._join_to_block(message, first=True)
                 )
-        raise Full(message, self.subsystem, self.priority)
+            case _:
+                raise Full(message, self.subsystem, self.priority)
 
     def displace(self, entry: Any) -> bool:
         """Put an entry into a full lane in place of the oldest one; False when the lane is not open."""
@@ -237,6 +246,7 @@ class Lane:
             return False
         self.queue.popleft()
         self.queue.append(entry)
+        self.peak = self.capacity
         self.evicted += 1
         self.displaced += 1
         return True
@@ -261,7 +271,7 @@ class Lane:
             self.withdraw(ticket)
             raise
         finally:
-            self.blocked_seconds += self._loop.time() - ticket.since
+            self.blocked_seconds += self._clock() - ticket.since
             if ticket.timer is not None:
                 ticket.timer.cancel()
         if ticket.given_up is not None:
@@ -275,13 +285,17 @@ class Lane:
         return True
 
     def relieve(self) -> None:
-        """A message was taken from a lane under pressure: no mark outlives that, and senders are let in."""
-        self.congested = self.stalled = False
+        """After messages may have been taken from a lane under pressure: let senders in.
+
+        No mark outlives the taking of a message; while none was taken the queue is full and the marks stay.
+        """
+        if len(self.queue) < self.capacity:
+            self.congested = self.stalled = False
         self.settle()
         if self.episode and not self.waiting and 2 * len(self.queue) <= self.capacity:
             self.episode = False
             self._around.report(self, False)
-        self.pressed = self.episode or bool(self.waiting)
+        self.pressed = self.episode or self.stalled or bool(self.waiting)
 
     def settle(self) -> None:
         """Grant what room there is to those who wait, and say what room others may use."""
@@ -296,6 +310,8 @@ class Lane:
         if not waiting:
             waiting.clear()  # gives back the memory of those who have left
         self.room = 0 if waiting or granted or self._gate is not Gate.OPEN else self.capacity
+        if len(self.queue) < self.room:  # the place of a sender that was cancelled may be free again
+            self.congested = False
 
     def stop(self) -> None:
         """Bury what is queued; from now on messages that fit are accepted and buried at once."""
@@ -332,7 +348,7 @@ class Lane:
         return any(ticket.first for line in (self.waiting, self._granted) for ticket in line)
 
     def _join(self, *, first: bool = False) -> Ticket:
-        ticket = Ticket(self._loop.create_future(), self._loop.time(), first=first)
+        ticket = Ticket(self._loop.create_future(), self._clock(), first=first)
         self.waiting[ticket] = None
         self.room = 0
         self.pressed = True
@@ -352,17 +368,24 @@ class Lane:
         if self.congested:
             self.early += 1
             return False
+        if self._around.itself():
+            return self.drop("full")
         if wait == 0:
+            self.drop("waited")
             self._mark()
-            return self.drop("waited")
+            return False
         ticket = self._join()
-        ticket.timer = self._loop.call_later(wait, self._wait_ran_out, ticket)
+        ticket.timer = self._loop.call_later(wait, self._wait_ran_out, ticket, ticket.since + wait)
         return ticket
 
-    def _wait_ran_out(self, ticket: Ticket) -> None:
-        if ticket in self.waiting:
-            self._mark()
-            self._give_up(ticket, "waited")
+    def _wait_ran_out(self, ticket: Ticket, due: float) -> None:
+        if ticket not in self.waiting:
+            return
+        if (early := due - self._clock()) > EARLY:
+            ticket.timer = self._loop.call_later(max(early, 0.001), self._wait_ran_out, ticket, due)
+            return
+        self._give_up(ticket, "waited")
+        self._mark()
 
     def _mark(self) -> None:
         self.congested = self.pressed = True
@@ -416,6 +439,7 @@ class Lane:
         """Let those who wait go; those for whom a place is kept use it, unless the receiver has ended."""
         self._gate = gate
         self.room = 0
+        self.congested = self.stalled = False
         while self.waiting:
             ticket, _ = self.waiting.popitem(last=False)
             _wake(ticket)

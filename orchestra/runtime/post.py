@@ -68,13 +68,16 @@ class Post:
         places, taken = self._places(message, priority, overflow)
         return self.spread_now(places, message, overflow) and taken
 
-    async def spread(self, places: Places, message: Any, overflow: Overflow | None = None) -> bool:
+    async def spread(
+        self, places: Places, message: Any, overflow: Overflow | None = None, *, others: bool = False
+    ) -> bool:
         """Offer to every lane at once, and wait side by side for those that had no room.
 
         True when every lane took the message, False when one dropped it. Cancelling withdraws the message
-        where it still waits. A lane that fails does so when the rest is done.
+        where it still waits. A lane that fails does so when the rest is done. A receiver that ends meanwhile
+        is passed over where there are more of them; `others` says that these places are not all.
         """
-        if len(places) == 1:
+        if len(places) == 1 and not others:
             lane, entry = places[0]
             return await lane.put(entry, message, overflow)
         taken = True
@@ -90,11 +93,21 @@ class Post:
                     tickets.append((lane, outcome, entry))
                 else:
                     taken = taken and outcome
-        for result in await _redeem_all(tickets, message) if tickets else ():
-            if isinstance(result, BaseException):
+        ended: list[Lane] = []
+        refused: Closed | None = None
+        for (lane, _, _), result in zip(tickets, await _redeem_all(tickets, message), strict=True):
+            if isinstance(result, Closed) and lane.shut:
+                ended.append(lane)
+                refused = refused or result
+            elif isinstance(result, BaseException):
                 error = error or result
             else:
                 taken = taken and result
+        if len(ended) == len(places) and not others:
+            error = error or refused
+        else:
+            for lane in ended:
+                lane.drop("closed")
         if error is not None:
             raise error
         return taken
@@ -207,8 +220,13 @@ def _not_permitted(lane: Lane, overflow: Overflow, message: Any) -> UndeclaredOv
     )
 
 
-async def _redeem_all(tickets: list[tuple[Lane, Ticket, Any]], message: Any) -> list[bool | BaseException]:
+async def _redeem_all(
+    tickets: list[tuple[Lane, Ticket, Any]], message: Any
+) -> Sequence[bool | BaseException]:
+    """Wait for all the tickets, side by side; a lane that is closed meanwhile gives its `Closed`."""
     waits = [_redeem(lane, ticket, entry, message) for lane, ticket, entry in tickets]
+    if len(waits) <= 1:
+        return [await wait for wait in waits]
     try:
         return await asyncio.gather(*waits, return_exceptions=True)
     except BaseException:
@@ -217,11 +235,8 @@ async def _redeem_all(tickets: list[tuple[Lane, Ticket, Any]], message: Any) -> 
         raise
 
 
-async def _redeem(lane: Lane, ticket: Ticket, entry: Any, message: Any) -> bool:
+async def _redeem(lane: Lane, ticket: Ticket, entry: Any, message: Any) -> bool | Closed:
     try:
         return await lane.redeem(ticket, entry, message)
-    except Closed:
-        if not lane.shut:
-            raise
-        lane.drop("closed")  # it has ended meanwhile, and is passed over
-        return True
+    except Closed as closed:
+        return closed

@@ -1,4 +1,4 @@
-"""Noticing lanes that wait behind more urgent ones: looked for once a second, where there are several lanes."""
+"""Noticing lanes that wait behind more urgent ones, by a look a second where there are several lanes."""
 
 import asyncio
 from collections.abc import Iterable
@@ -15,7 +15,10 @@ PATIENCE = 5.0
 
 
 class StarvationWatch:
-    """Counts, and reports once each time, lanes that hold messages while only other lanes are served."""
+    """Counts, and reports once each time, lanes that hold messages while only other lanes are served.
+
+    Time in which the receiver takes nothing at all counts neither for a lane nor against it.
+    """
 
     def __init__(self, inboxes: Iterable[Inbox], loop: asyncio.AbstractEventLoop, pressure: Pressure) -> None:
         self._inboxes = [inbox for inbox in inboxes if len(inbox.lanes) > 1]
@@ -40,7 +43,8 @@ class StarvationWatch:
             taken = inbox.taken()
             before = self._taken.get(inbox, taken)
             for lane, now, then in zip(inbox.lanes, taken, before, strict=True):
-                self._judge(lane, passed=bool(lane.queue) and now == then and taken != before)
+                if taken != before or not lane.queue:
+                    self._judge(lane, passed=bool(lane.queue) and now == then)
             self._taken[inbox] = taken
         self.start()
 

@@ -18,7 +18,7 @@ def one_case(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
     def use(cost: float) -> None:
         group = Group("send", "some", "ms", [Case(bars.IMPORT, lambda: cost)], relative=False)
-        monkeypatch.setitem(command.GROUPS, "send", lambda quick: group)
+        monkeypatch.setitem(command.GROUPS, "send", lambda quick: [group])
 
     return use
 
@@ -45,11 +45,25 @@ def test_a_case_that_waits_is_told(
             time.sleep(0.0001)
         return 1.0
 
-    monkeypatch.setitem(
-        command.GROUPS, "send", lambda quick: Group("send", "some", "ns", [Case("idle", idle)])
-    )
-    command.main(["send", "--quick"])
-    assert "idle: waited" in capsys.readouterr().err
+    def waits_told(*, wall: bool) -> bool:
+        group = Group("send", "some", "ns", [Case("idle", idle)], wall=wall)
+        monkeypatch.setitem(command.GROUPS, "send", lambda quick: [group])
+        command.main(["send", "--quick"])
+        return "idle: waited" in capsys.readouterr().err
+
+    assert waits_told(wall=False)
+    assert not waits_told(wall=True), "a clock on the wall counts them"
+
+
+@pytest.mark.parametrize(("rate", "status"), [(960.0, 0), (490.0, 0), (470.0, 1)])
+def test_a_rate_below_its_bar_is_a_failure(
+    monkeypatch: pytest.MonkeyPatch, rate: float, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = bars.beside("Drop", bars.PACED)
+    cases = [Case("alone", lambda: 1000.0, against="alone"), Case(name, lambda: rate, against="alone")]
+    monkeypatch.setitem(command.GROUPS, "send", lambda quick: [Group("send", "some", "a second", cases)])
+    assert command.main(["send", "--quick", "--bars", "2"]) == status
+    assert ("is less than 1/2 of its bar of 0.95" in capsys.readouterr().err) is bool(status)
 
 
 def test_an_unknown_group_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,8 +76,8 @@ def test_an_unknown_group_is_refused(capsys: pytest.CaptureFixture[str]) -> None
 def _names(folder: Path, *words: str) -> set[str]:
     path = folder / "figures.json"
     assert command.main([*words, "--quick", "--json", str(path)]) == 0
-    (group,) = json.loads(path.read_text())["groups"].values()
-    return {result["name"] for result in group["results"]}
+    groups = json.loads(path.read_text())["groups"].values()
+    return {result["name"] for group in groups for result in group["results"]}
 
 
 @pytest.fixture
@@ -91,6 +105,25 @@ def test_start_measures_import_decoration_and_start(tmp_path: Path) -> None:
     assert _names(tmp_path, "start") == {bars.IMPORT, bars.DECORATE, bars.START_STOP}
 
 
+@pytest.mark.usefixtures("one_round")
+def test_priority_measures_each_backlog(tmp_path: Path) -> None:
+    assert _names(tmp_path, "priority") == {bars.urgent(backlog) for backlog in (10, 1_000, 100_000)}
+
+
+def test_the_groups_of_one_name_go_into_one_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    groups = [Group(name, name, "ms", [Case(name, lambda: 1.0)], relative=False) for name in ("one", "two")]
+    monkeypatch.setitem(command.GROUPS, "send", lambda quick: groups)
+    monkeypatch.setattr(command, "ROUNDS", 1)
+    monkeypatch.setattr(command.report, "default_path", lambda name: tmp_path / f"{name}.json")
+    assert command.main(["send"]) == 0
+    (path,) = tmp_path.iterdir()
+    assert path.name == "send.json"
+    assert set(json.loads(path.read_text())["groups"]) == {"one", "two"}
+
+
 def test_each_bar_belongs_to_a_case_that_is_measured() -> None:
-    measured = {case.name for group in command.GROUPS.values() for case in group(True).cases}
-    assert set(bars.BARS) <= measured
+    measured = {
+        case.name for groups in command.GROUPS.values() for group in groups(True) for case in group.cases
+    }
+    assert {*bars.BARS, *bars.AT_LEAST} <= measured
+    assert not set(bars.BARS) & set(bars.AT_LEAST)

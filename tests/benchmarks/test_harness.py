@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import report
-from benchmarks.bars import BARS, U8_PLAIN
+from benchmarks.bars import BARS, PACED, U8_PLAIN, beside
 from benchmarks.floor import floor_ns
 from benchmarks.harness import Case, Group, Report, Result, measure, pinned
 
@@ -48,6 +48,43 @@ def test_a_group_that_is_not_relative_is_held_to_its_cost() -> None:
     found = measure(_group(Case("a", lambda: 7.0), relative=False), 1, floor=lambda: 2.0)
     assert found.results[0].ratio is None
     assert found.results[0].figure == 7.0
+
+
+def test_a_ratio_may_be_to_another_case_of_the_same_round() -> None:
+    first = Case("first", _values(0, 50, 150, 400), "alone")
+    alone = Case("alone", _values(0, 100, 200, 400), "alone")
+    found = measure(_group(first, alone), 3, floor=lambda: 7.0)
+    assert [result.ratio for result in found.results] == [0.75, 1.0]
+    assert [result.against for result in found.results] == ["alone", "alone"]
+
+
+def test_a_group_may_ask_for_fewer_rounds() -> None:
+    group = Group("some", "some work", "ns", [Case("a", lambda: 1.0)], rounds=2)
+    assert measure(group, 5, floor=lambda: 1.0).rounds == 2
+    assert measure(group, 1, floor=lambda: 1.0).rounds == 1
+
+
+@pytest.mark.parametrize(
+    ("ratio", "factor", "expected"), [(0.95, 1, True), (0.94, 1, False), (0.48, 2, True), (0.47, 2, False)]
+)
+def test_a_rate_must_reach_a_part_of_its_bar(ratio: float, factor: float, expected: bool) -> None:
+    result = Result("a", ratio * 100, 0, 0, ratio=ratio, bar=0.95, against="alone", at_least=True)
+    assert result.within(factor) is expected
+
+
+def test_a_ratio_to_another_case_is_shown_and_written_with_its_case(tmp_path: Path) -> None:
+    name = beside("Drop", PACED)
+    cases = [Case("alone", lambda: 1000.0, "alone"), Case(name, lambda: 900.0, "alone")]
+    cases.append(Case("blocked", lambda: 0.5, "alone"))
+    found = measure(Group("some", "some work", "a second", cases, ratio="of alone"), 1, floor=lambda: 1.0)
+    lines = report.plain(found).splitlines()
+    assert "of alone" in lines[1]
+    assert lines[3].split()[-4:] == ["0.90", "≥", "0.95", "under"]
+    assert lines[4].split()[-1] == "0.00050"
+    report.write_json(tmp_path / "some.json", [found], report.machine(1, "asyncio"))
+    written = json.loads((tmp_path / "some.json").read_text())["groups"]["some"]["results"][1]
+    assert (written["ratio_to"], written["ratio"], written["within_bar"]) == ("alone", 0.9, False)
+    assert written["bar_is_least"] is True
 
 
 def test_a_known_case_has_its_bar() -> None:
@@ -106,7 +143,7 @@ def test_the_json_tells_machine_versions_and_figures(measured: Report, tmp_path:
     assert (second["bar"], second["within_bar"]) == (None, None)
 
 
-def test_the_default_file_names_group_and_python(measured: Report, tmp_path: Path) -> None:
-    name = report.default_path(measured, tmp_path).name
+def test_the_default_file_names_group_and_python(tmp_path: Path) -> None:
+    name = report.default_path("some", tmp_path).name
     assert name.startswith("some-3.")
     assert name.endswith(".json")

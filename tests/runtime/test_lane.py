@@ -14,7 +14,7 @@ from orchestra.errors import Closed, Full
 from orchestra.overflow import Block, Fail, Overflow
 from orchestra.plan import LanePlan
 from orchestra.priority import Priority
-from orchestra.runtime.lane import Lane
+from orchestra.runtime.lane import Lane, Surroundings
 from tests.runtime.clockwork import Clockwork, clockwork, dawdling
 
 
@@ -30,11 +30,16 @@ class Bench:
             "sink",
             LanePlan(Priority.HIGH, capacity, overflow or Block()),
             loop,
-            self._arrived,
-            lambda entry, reason: self.buried.append((entry, reason)),
-            lambda message: Closed("the sink is closed", message, "sink"),
-            self._left,
+            Surroundings(
+                arrived=self._arrived,
+                bury=lambda entry, reason: self.bury(entry, reason),
+                refusal=lambda message: Closed("the sink is closed", message, "sink"),
+                left=self._left,
+            ),
         )
+
+    def bury(self, entry: Any, reason: str) -> None:
+        self.buried.append((entry, reason))
 
     def _arrived(self) -> None:
         self.arrived += 1
@@ -58,8 +63,8 @@ class Bench:
 
     def take(self) -> Any:
         message = self.lane.queue.popleft()
-        if self.lane.waiting:
-            self.lane.settle()
+        if self.lane.pressed:
+            self.lane.relieve()
         return message
 
 
@@ -326,7 +331,7 @@ def test_a_dead_letter_hook_may_send_again() -> None:
             except Closed:
                 refused.append(entry)
 
-        bench.lane._bury = again
+        bench.bury = again  # type: ignore[method-assign]  # it is what a hook would do
         bench.lane.stop()
         assert len(bench.buried) == 4
         assert len(refused) == 2

@@ -11,7 +11,7 @@ from orchestra.errors import Closed, Full
 from orchestra.overflow import Block
 from orchestra.plan import LanePlan
 from orchestra.priority import Priority
-from orchestra.runtime.lane import Lane
+from orchestra.runtime.lane import Lane, Surroundings
 from tests.runtime.clockwork import Clockwork, check, dawdling
 
 
@@ -50,10 +50,11 @@ class LaneMachine(RuleBasedStateMachine):
             "sink",
             LanePlan(Priority.NORMAL, capacity, Block()),
             self.loop,
-            self.arrived,
-            lambda entry, _: self.buried.append(entry),
-            lambda message: Closed("closed", message, "sink"),
-            lambda: None,
+            Surroundings(
+                arrived=self.arrived,
+                bury=lambda entry, _: self.buried.append(entry),
+                refusal=lambda message: Closed("closed", message, "sink"),
+            ),
         )
 
     def arrived(self) -> None:
@@ -125,8 +126,8 @@ class LaneMachine(RuleBasedStateMachine):
     def take(self, _: int) -> None:
         if self.lane.queue:
             self.taken.append(self.lane.queue.popleft())
-            if self.lane.waiting:
-                self.lane.settle()
+            if self.lane.pressed:
+                self.lane.relieve()
 
     @precondition(lambda self: self.calls > 25)
     @rule(how=st.sampled_from(["stop", "keep", "close"]))

@@ -1,0 +1,130 @@
+"""`python -m benchmarks.figures [--check]`: put the committed figures into the documentation.
+
+In a page, what stands between `<!-- figures: NAME -->` and `<!-- end of figures -->` is made from
+`benchmarks/results/NAME-3.x.json`, from that of the newest Python. With `--check` nothing is written, and the
+exit status is 1 when a page is not up to date.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from benchmarks.report import RESULTS
+
+Record: TypeAlias = Mapping[str, Any]
+"""A file of figures, or a part of it."""
+
+DOCS = Path(__file__).parents[1] / "docs"
+NOT_MEASURED = "(Not measured yet.)"
+
+_PLACE = re.compile(r"(<!-- figures: ([\w-]+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
+
+
+def newest(name: str, folder: Path = RESULTS) -> Record | None:
+    """The figures of this name from the newest Python that there are some of, or None."""
+    files = {tuple(map(int, _version(path))): path for path in folder.glob(f"{name}-*.json")}
+    if not files:
+        return None
+    record: Record = json.loads(files[max(files)].read_text(encoding="utf-8"))
+    return record
+
+
+def _version(path: Path) -> Sequence[str]:
+    return path.stem.rpartition("-")[2].split(".")
+
+
+def congestion(record: Record) -> Iterator[str]:
+    """A chart of what the fast subscriber keeps of its paced rate, and the tables."""
+    paced, full = (record["groups"][name] for name in ("paced", "at full speed"))
+    beside = [result for result in paced["results"] if "alone" not in result["name"]]
+    yield "```mermaid"
+    yield "xychart-beta"
+    yield '    title "What the fast subscriber gets beside a slow one, in % of its rate alone"'
+    yield f"    x-axis {json.dumps([_short(result) for result in beside])}"
+    yield '    y-axis "% of its rate alone" 0 --> 105'
+    yield f"    bar {[round(100 * result['ratio'], 2) for result in beside]}"
+    yield "```"
+    yield ""
+    yield "| the fast one gets, messages/s | paced | of its rate alone | at full speed | of its rate alone |"
+    yield "|---|--:|--:|--:|--:|"
+    for one, other in zip(paced["results"], full["results"], strict=True):
+        yield f"| {_short(one)} | {_rate(one)} | {_percent(one)} | {_rate(other)} | {_percent(other)} |"
+    yield ""
+    yield "| one message, synchronous handlers | × a send to one |"
+    yield "|---|--:|"
+    for result in record["groups"]["publish"]["results"]:
+        yield f"| {result['name']} | {result['ratio']:.2f} |"
+    yield ""
+    yield _where(record)
+
+
+def priority(record: Record) -> Iterator[str]:
+    """A table of how long an urgent message takes."""
+    (group,) = record["groups"].values()
+    yield "| messages that wait in the lower lane | from the send to the handler | × the first row |"
+    yield "|--:|--:|--:|"
+    for result in group["results"]:
+        waiting = re.search(r"[\d,]+(?= wait)", result["name"])
+        assert waiting is not None
+        yield f"| {waiting[0]} | {result['median']:.0f} {group['unit']} | {result['ratio']:.2f} |"
+    yield ""
+    yield _where(record)
+
+
+MAKERS: Mapping[str, Callable[[Record], Iterator[str]]] = {"congestion": congestion, "priority": priority}
+
+
+def _short(result: Record) -> str:
+    name = str(result["name"]).rpartition(",")[0]
+    return name.removeprefix("the fast subscriber ").removeprefix("beside a slow one, ")
+
+
+def _rate(result: Record) -> str:
+    return f"{result['median']:,.0f}"
+
+
+def _percent(result: Record) -> str:
+    return f"{100 * result['ratio']:.2g} %" if result["ratio"] < 0.1 else f"{100 * result['ratio']:.0f} %"
+
+
+def _where(record: Record) -> str:
+    return f"Python {record['python']}, {record['processor']}, one core, {record['loop']}; medians."
+
+
+def filled(text: str, folder: Path = RESULTS) -> str:
+    """A page with the figures of `folder` in their places."""
+
+    def fill(place: re.Match[str]) -> str:
+        start, name, end = place.groups()
+        record = newest(name, folder)
+        lines = [NOT_MEASURED] if record is None else list(MAKERS[name](record))
+        return "\n".join([start, *lines, "", end])
+
+    return _PLACE.sub(fill, text)
+
+
+def main(words: Sequence[str] | None = None, docs: Path = DOCS, folder: Path = RESULTS) -> int:
+    """Fill the pages, or check them; gives the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.figures", description=__doc__)
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit with 1 if a page would change"
+    )
+    check = parser.parse_args(words).check
+    stale = False
+    for page in sorted(docs.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        new = filled(text, folder)
+        if new != text:
+            stale = True
+            print(f"{page.name} {'is not up to date' if check else 'is up to date now'}")
+            if not check:
+                page.write_text(new, encoding="utf-8")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

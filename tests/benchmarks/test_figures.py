@@ -1,0 +1,91 @@
+"""The figures in the documentation are those of the committed files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import figures, report
+from benchmarks.congestion import groups
+from benchmarks.harness import Case, Group, measure
+from benchmarks.priority import group
+
+PAGE = "# Page\n\n<!-- figures: {} -->\nold\n<!-- end of figures -->\n\nText.\n"
+
+
+def _constant(made: Group) -> Group:
+    """The cases of a group, each with its place as the figure: 1, 2, 3..."""
+    cases = [
+        Case(case.name, lambda figure=float(place): figure, case.against)
+        for place, case in enumerate(made.cases, 1)
+    ]
+    return Group(made.name, made.title, made.unit, cases, ratio=made.ratio)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Figures as the command writes them, of two Pythons."""
+    results = tmp_path / "results"
+    where = report.machine(1, "asyncio")
+    for name, made in (("congestion", groups(1.0, 1)), ("priority", [group(1)])):
+        measured = [measure(_constant(each), 1, floor=lambda: 1.0) for each in made]
+        for version in ("3.9", "3.11"):
+            report.write_json(
+                results / f"{name}-{version}.json", measured, {**where, "python": f"{version}.0"}
+            )
+    return results
+
+
+def test_the_pages_have_the_figures_of_the_committed_files() -> None:
+    assert figures.main(["--check"]) == 0, "run python -m benchmarks.figures"
+
+
+def test_the_newest_python_counts(folder: Path) -> None:
+    record = figures.newest("congestion", folder)
+    assert record is not None
+    assert record["python"] == "3.11.0"
+
+
+def test_the_chart_has_a_bar_for_each_case_beside_a_slow_one(folder: Path) -> None:
+    text = figures.filled(PAGE.format("congestion"), folder)
+    assert 'x-axis ["Block", "Drop", "DropOldest", "asyncio.Queue: await both", ' in text
+    assert "bar [200.0, 300.0, 400.0, 120.0, 140.0]" in text
+    assert "| Drop | 3 | 300 % | 3 | 300 % |" in text
+    assert "| a publish to two | 2.00 |" in text
+    assert "old" not in text
+    assert text.startswith("# Page\n")
+    assert text.endswith("<!-- end of figures -->\n\nText.\n")
+
+
+def test_the_figures_in_the_chart_are_those_of_the_file(folder: Path) -> None:
+    path = folder / "congestion-3.11.json"
+    record = json.loads(path.read_text())
+    (drop,) = [each for each in record["groups"]["paced"]["results"] if ", Drop," in each["name"]]
+    drop["ratio"] = 0.0123
+    path.write_text(json.dumps(record))
+    text = figures.filled(PAGE.format("congestion"), folder)
+    assert "bar [200.0, 1.23, 400.0" in text
+    assert "| Drop | 3 | 1.2 % |" in text
+
+
+def test_the_table_of_urgent_messages_has_a_row_for_each_backlog(folder: Path) -> None:
+    text = figures.filled(PAGE.format("priority"), folder)
+    assert "| 10 | 1 µs | 1.00 |\n| 1,000 | 2 µs | 2.00 |\n| 100,000 | 3 µs | 3.00 |" in text
+
+
+def test_without_figures_the_page_says_so(tmp_path: Path) -> None:
+    text = figures.filled(PAGE.format("congestion"), tmp_path)
+    assert figures.NOT_MEASURED in text
+    assert figures.filled(text, tmp_path) == text
+
+
+def test_check_tells_of_a_stale_page_and_writes_nothing(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE.format("priority"))
+    assert figures.main(["--check"], docs=tmp_path, folder=folder) == 1
+    assert "page.md is not up to date" in capsys.readouterr().out
+    assert page.read_text() == PAGE.format("priority")
+    assert figures.main([], docs=tmp_path, folder=folder) == 0
+    assert figures.main(["--check"], docs=tmp_path, folder=folder) == 0
