@@ -166,7 +166,7 @@ class Inbox:
             return None
         if self._room_for_signals and len(self.signals) <= self.signal_capacity:
             self._free_conductors()
-        self._wake_for_queued()  # its receiver may have been woken for a message, and a listener for the signal
+        self._wake_for_queued()  # who takes it may have been woken for a message
         return signal
 
     async def rest(self) -> None:
