@@ -179,7 +179,8 @@ class Part:
     def _serve_no_more(self) -> None:
         """The strand goes on, perhaps because it was cancelled: no plain function is called any more."""
         inbox = self.inbox
-        assert inbox.strand is not None and inbox.work is not None
+        assert inbox.strand is not None
+        assert inbox.work is not None
         self._scheduler.discard(inbox.work)
         inbox.work = inbox.strand.step
         inbox.idle = False

@@ -11,6 +11,7 @@ from orchestra import (
     Context,
     Fail,
     Priority,
+    Running,
     Subsystem,
     handles,
     orchestra,
@@ -158,3 +159,9 @@ class Child(App):
 
 Child(full=Full(1), marked=Marked(), _private=Bare(), more=Typed())
 Child(full=Full(1), marked=Marked(), _private=Bare())  # wrong
+
+
+async def read(running: Running) -> None:
+    async for message in running.outgoing:
+        print(message)
+    print(await running.outgoing.recv(), running.outgoing.try_recv())
