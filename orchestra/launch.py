@@ -16,7 +16,7 @@ from orchestra.decorator import plan_of
 from orchestra.errors import StopTimeout
 from orchestra.generate.wiring import Wiring, generate
 from orchestra.inspection import handlers_of, has_priority, hooks_of, style_of
-from orchestra.messages import shown
+from orchestra.messages import shown, shown_all
 from orchestra.mistakes import Wrong, located
 from orchestra.plan import Plan, Style, SubsystemPlan
 from orchestra.runtime.assembly import assemble
@@ -149,6 +149,7 @@ def run(
         raise RuntimeError(
             "run() makes an event loop of its own, and one runs already: use `async with start(app)`"
         )
+    _check_main(app, main)
     starting = start(app, dead_letters=dead_letters, on_congestion=on_congestion)
     asked = asyncio.Event()
     with asyncio.Runner() as runner:
@@ -172,8 +173,26 @@ async def _main(
             await _abandon_tasks()
 
 
+def _check_main(app: Any, main: Any) -> None:
+    """Refuse what would only go wrong when the orchestra runs already, or never end."""
+    if inspect.iscoroutine(main):
+        main.close()
+        raise TypeError("main is a coroutine: give the function itself, run(app, main), not run(app, main())")
+    if main is not None and not callable(main):
+        raise TypeError(f"main is {main!r}: give a function, async def main(running)")
+    plan = plan_of(type(app))
+    if main is None and plan.outgoing:
+        raise TypeError(
+            f"{plan.name} sends {shown_all(plan.outgoing)} out, and without main nobody reads it: "
+            "give async def main(running), which reads running.outgoing"
+        )
+
+
 async def _drive(main: Callable[[Running], Awaitable[Any]], running: Running) -> Any:
-    result = await main(running)
+    answer = main(running)
+    if not inspect.isawaitable(answer):
+        raise TypeError(f"main gave {answer!r}, which cannot be awaited: write async def main(running)")
+    result = await answer
     await running.drain()
     return result
 
@@ -258,6 +277,11 @@ def _kind(app: Any, subsystem: SubsystemPlan) -> type:
     if subsystem.wip:
         return subsystem.kind
     actor = getattr(app, subsystem.name)
+    if isinstance(actor, type):
+        raise TypeError(
+            f"{type(app).__qualname__}.{subsystem.name} holds the class {shown(actor)}: "
+            f"give an instance, {shown(actor)}(...)"
+        )
     base = Subsystem if subsystem.style is Style.RUN else Actor
     if not isinstance(actor, base):
         raise TypeError(

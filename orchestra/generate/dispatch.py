@@ -98,6 +98,7 @@ def _write_serve(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, met
                     _write_signal(writer, subsystem)
                 with writer.block("if not left"):
                     writer.line("left = await inbox.breathe()")
+                    writer.line("continue")
                 write_take(writer, receipt, "if")
                 with writer.block("elif inbox.over"):
                     writer.line("return")

@@ -154,6 +154,7 @@ def _write_waiting(writer: Writer, receipt: Receipt, name: str) -> None:
                 writer.line("return inbox.take_signal()")
             with writer.block("if not left"):
                 writer.line("left = await inbox.breathe()")
+                writer.line("continue")
             write_take(writer, receipt, "if", then="break")
             writer.line("await inbox.rest()")
         writer.line("left -= 1")

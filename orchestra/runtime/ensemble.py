@@ -195,7 +195,13 @@ class Ensemble:
         return self.parts[name].inbox.resting
 
     def _awaited(self, name: str) -> bool:
-        return any(lane.senders_waiting for lane in self.parts[name].inbox.lanes)
+        """Whether an inbox is not to end yet: a sender waits, or it is that of a source that is at work.
+
+        A source receives nothing but signals, so for it the end means only that it should stop.
+        """
+        part = self.parts[name]
+        source = part.plan is not None and not (part.plan.consumes or part.plan.subscribes)
+        return (source and not part.inbox.resting) or any(lane.senders_waiting for lane in part.inbox.lanes)
 
     def _running(self) -> list[Part]:
         return [part for part in self.parts.values() if part.name not in self._finished]

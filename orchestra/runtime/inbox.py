@@ -165,7 +165,7 @@ class Inbox:
             return None
         if self._room_for_signals and len(self.signals) <= self.signal_capacity:
             self._free_conductors()
-        self._wake_for_queued()  # a receiver woken for the signal may be needed for a message
+        self._wake_for_queued()  # who takes it may have been woken for a message
         return signal
 
     async def rest(self) -> None:

@@ -46,7 +46,13 @@ class Letters:
         """Log how many letters were not logged one by one."""
         for (subsystem, reason), count in self._counts.items():
             if count > 1:
-                logger.warning("%d more messages to %r were not handled: %s", count - 1, subsystem, reason)
+                logger.warning(
+                    "%d more %s not handled by %r: %s",
+                    count - 1,
+                    "message was" if count == 2 else "messages were",
+                    subsystem,
+                    reason,
+                )
 
     def _log(self, letter: DeadLetter) -> None:
         key = letter.subsystem, letter.reason

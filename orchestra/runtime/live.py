@@ -68,7 +68,7 @@ class Outgoing:
     It ends when all that may send such messages have finished; what is queued then can still be read.
     """
 
-    __slots__ = ("__anext__", "recv", "try_recv")
+    __slots__ = ("_following", "recv", "try_recv")
 
     def __init__(
         self, recv: Callable[[], Any], try_recv: Callable[[], Any], following: Callable[[], Any]
@@ -77,7 +77,10 @@ class Outgoing:
         """Wait for the next message; raises `Closed` at the end. A cancelled `recv` loses nothing."""
         self.try_recv = try_recv
         """The next message, or None when there is none now; raises `Closed` at the end."""
-        setattr(self, "__anext__", following)  # noqa: B010 - a special method that is kept in a slot
+        self._following = following
 
     def __aiter__(self) -> "Outgoing":
         return self
+
+    async def __anext__(self) -> Any:
+        return await self._following()

@@ -111,6 +111,11 @@ class Part:
         if inspect.isawaitable(result):
             await result
 
+    @property
+    def _is_left_behind(self) -> bool:
+        """Whether the orchestra has given this part up, or the loop was closed under it."""
+        return self.inbox.shut or self.task.get_loop().is_closed()
+
     # its life
 
     async def _live(self) -> None:
@@ -118,6 +123,8 @@ class Part:
         try:
             await self._serve_between_hooks()
         except BaseException as raised:
+            if isinstance(raised, GeneratorExit) and self._is_left_behind:
+                raise  # it is collected: there is nobody to tell
             error = raised
         self.done = True
         self._ended(self, error)
@@ -129,7 +136,7 @@ class Part:
         await self._call_hook("started")
         try:
             await self._serve()
-        except GeneratorExit:  # it is collected, long after its loop was closed: nothing can be awaited
+        except GeneratorExit:  # nothing can be awaited
             raise
         except BaseException as error:
             try:
@@ -150,8 +157,11 @@ class Part:
         inbox.work = partial(run, self.work)
         self._serving = True
         self._scheduler.add(inbox.work)
-        while self._serving:
-            await park
+        try:
+            while self._serving:
+                await park
+        finally:
+            self._serve_no_more()
         if self._error is not None:
             raise self._error
 
@@ -165,8 +175,16 @@ class Part:
         """Plain functions have served: the strand takes over again."""
         assert self.inbox.strand is not None
         self._serving = False
-        self.inbox.work = self.inbox.strand.step
-        self._scheduler.add(self.inbox.work)
+        self._scheduler.add(self.inbox.strand.step)
+
+    def _serve_no_more(self) -> None:
+        """The strand goes on, perhaps because it was cancelled: no plain function is called any more."""
+        inbox = self.inbox
+        assert inbox.strand is not None
+        assert inbox.work is not None
+        self._scheduler.discard(inbox.work)
+        inbox.work = inbox.strand.step
+        inbox.idle = False
 
     def _handler(self, message: Any) -> Callable[..., Any]:
         assert self.plan is not None

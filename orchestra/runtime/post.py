@@ -166,11 +166,18 @@ class Post:
     def _find(self, kind: type, message: Any) -> _Way:
         route = self._plan.route_of(kind)
         if route is None:
-            raise self._undeclared(kind, message, "nobody receives it")
+            raise self._undeclared(kind, message, self._why_nobody_receives(message))
         if self._sends is not None and not self._declares(kind, route.kind):
             raise self._undeclared(kind, message, f"{self._sender!r} does not declare that it sends it")
         way = self._ways[kind] = self._way(kind, route)
         return way
+
+    def _why_nobody_receives(self, message: Any) -> str:
+        if isinstance(message, self._plan.signals):
+            return "it is a signal, which the conductor or running.broadcast(...) sends"
+        if isinstance(message, type) and self._plan.route_of(message) is not None:
+            return f"it is the class {message.__qualname__} itself: send an instance"
+        return "nobody receives it"
 
     def _declares(self, kind: type, routed: type) -> bool:
         """Whether the sender declares a base of this class, and one in line with the type it is routed as.

@@ -41,6 +41,11 @@ class Scheduler:
         if not self.awake:
             self.rise()
 
+    def discard(self, step: Step) -> None:
+        """Do not run a step that was added and has not had its turn."""
+        if step in self.ready:
+            self.ready.remove(step)
+
     def rise(self) -> None:
         """Ask the loop for a callback; called once when the first step becomes ready."""
         self.awake = True

@@ -1,10 +1,10 @@
-"""An event loop under the test's hand: it is turned step by step, and its time passes only when nothing is ready."""
+"""An event loop under the test's hand: turned step by step, its time passes only when nothing is ready."""
 
 import asyncio
 import heapq
 import selectors
 import types
-from collections.abc import Coroutine, Generator, Iterable, Iterator
+from collections.abc import Coroutine, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -88,7 +88,7 @@ def check(tasks: Iterable["asyncio.Task[Any] | None"]) -> None:
 
 
 @contextmanager
-def clockwork() -> Iterator[Clockwork]:
+def clockwork() -> Generator[Clockwork, None, None]:
     """A loop that is closed at the end, and in which nothing went wrong unseen."""
     loop = Clockwork()
     try:

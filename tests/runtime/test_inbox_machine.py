@@ -141,6 +141,7 @@ class InboxMachine(RuleBasedStateMachine):
                 await self.receiving(receive)
             except asyncio.CancelledError:
                 task = asyncio.current_task()
+                assert task is not None
                 assert task is self.strand.task
                 while task.cancelling():
                     task.uncancel()
@@ -374,7 +375,7 @@ class InboxMachine(RuleBasedStateMachine):
 
     @invariant()
     def nothing_failed(self) -> None:
-        check(each.task for each in (*self.sends, *self.receives))
+        check([*(each.task for each in self.sends), *(each.task for each in self.receives)])
         if hasattr(self, "strand"):
             check([self.strand.task])
 

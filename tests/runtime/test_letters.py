@@ -45,7 +45,7 @@ def test_by_default_the_first_of_each_kind_is_logged_and_then_their_number(
         within(10, main())
     assert [record.getMessage() for record in caplog.records if record.name == "orchestra"] == [
         "Job to 'worker' was not handled: stopped",
-        "3 more messages to 'worker' were not handled: stopped",
+        "3 more messages were not handled by 'worker': stopped",
     ]
 
 

@@ -84,7 +84,9 @@ def test_a_turn_ends_when_its_slice_is_over_and_goes_on_in_the_next(monkeypatch:
         assert min(turns) >= 1
 
 
-def test_quick_steps_get_a_whole_budget_between_two_looks_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quick_steps_get_a_whole_budget_between_two_looks_at_the_clock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     looks, clock = 0, 0.0
 
     def look() -> float:
@@ -176,7 +178,7 @@ def test_rest_is_told_when_nothing_is_ready_and_after_a_poke() -> None:
 class SyncPing(Actor[Ping, Pong]):
     busy = 0.0
 
-    def handle(self, ctx: Context[Ping, Pong, Any], message: Ping) -> None:
+    def handle(self, ctx: Context[Ping, Pong, Any], message: Ping) -> Any:
         work(self.busy)
         ctx.try_send(Pong(message.hops + 1))
 
@@ -185,7 +187,7 @@ class SyncPong(Actor[Pong, Ping]):
     def __init__(self) -> None:
         self.hops = 0
 
-    def handle(self, ctx: Context[Pong, Ping, Any], message: Pong) -> None:
+    def handle(self, ctx: Context[Pong, Ping, Any], message: Pong) -> Any:
         self.hops = message.hops
         ctx.try_send(Ping(message.hops + 1))
 
@@ -232,7 +234,7 @@ class SyncSelf(Actor[Ping, Ping]):
     def __init__(self) -> None:
         self.hops = 0
 
-    def handle(self, ctx: Context[Ping, Ping, Any], message: Ping) -> None:
+    def handle(self, ctx: Context[Ping, Ping, Any], message: Ping) -> Any:
         work(self.busy)
         self.hops = message.hops
         ctx.try_send(Ping(message.hops + 1))
@@ -412,7 +414,9 @@ def test_nothing_is_left_in_the_ready_queue_after_the_end(name: str) -> None:
     asyncio.run(main())
 
 
-async def until(holds: Callable[[], bool], pause: Callable[[], Awaitable[Any]] = lambda: asyncio.sleep(0)) -> None:
+async def until(
+    holds: Callable[[], bool], pause: Callable[[], Awaitable[Any]] = lambda: asyncio.sleep(0)
+) -> None:
     async with asyncio.timeout(10):
         while not holds():
             await pause()

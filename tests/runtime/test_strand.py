@@ -240,7 +240,7 @@ async def offers(stand: Stand) -> None:
             group.create_task(fail())
             await park  # cancelled by the group
     stand.say(stand.task.cancelling())
-    assert await asyncio.gather(asyncio.sleep(0, 1), asyncio.sleep(0.001, 2)) == [1, 2]
+    assert list(await asyncio.gather(asyncio.sleep(0, 1), asyncio.sleep(0.001, 2))) == [1, 2]
     assert await asyncio.shield(asyncio.sleep(0, 3)) == 3
     assert await asyncio.create_task(asyncio.sleep(0, 4)) == 4
     lock, queue, event = asyncio.Lock(), asyncio.Queue[int](1), asyncio.Event()
@@ -281,7 +281,9 @@ async def offer(eager: bool = False) -> None:
 
 
 @pytest.mark.parametrize("debug", [False, True], ids=["", "debug"])
-@pytest.mark.parametrize("factory", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize(
+    "factory", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
+)
 def test_every_way_to_wait_works(factory: Callable[[], asyncio.AbstractEventLoop], debug: bool) -> None:
     with asyncio.Runner(debug=debug, loop_factory=factory) as runner:
         runner.run(offer())
@@ -293,7 +295,9 @@ def test_every_way_to_wait_works_with_eager_tasks(debug: bool) -> None:
     asyncio.run(offer(eager=True), debug=debug)
 
 
-@pytest.mark.parametrize("factory", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize(
+    "factory", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
+)
 def test_a_future_of_another_loop_is_refused(factory: Callable[[], asyncio.AbstractEventLoop]) -> None:
     other = asyncio.new_event_loop()
 
@@ -334,8 +338,10 @@ def test_context_variables_stay_within_a_strand() -> None:
         one, two = Stand(body), Stand(body)
         for _ in range(4):
             await turns(8)
-            one.step(), two.step()
-        await finish(one), await finish(two)
+            one.step()
+            two.step()
+        await finish(one)
+        await finish(two)
         assert one.said == two.said == ["outside", "first", "second", "third"]
         assert variable.get() == "outside"
 
@@ -371,14 +377,14 @@ def test_an_exit_leaves_the_loop_as_from_a_task(kind: type[BaseException], suspe
                 await asyncio.sleep(0)
             raise kind("out")
 
-        stands.append(Stand(body))
+        made.append(Stand(body))
         await asyncio.sleep(1)
         raise AssertionError("the loop goes on")
 
-    stands: list[Stand] = []
+    made: list[Stand] = []
     with pytest.raises(kind, match="out"):
         asyncio.run(main())
-    assert isinstance(stands[0].task.exception(), kind)
+    assert isinstance(made[0].task.exception(), kind)
 
 
 def test_the_current_task_is_left_after_an_error() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextvars
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -68,11 +68,11 @@ class Story:
         await getattr(self, f"op_{name}")(*arguments)
 
     @contextmanager
-    def others(self) -> Iterator[None]:
+    def others(self) -> Generator[None, None, None]:
         """Other Tasks run beside this one.
 
-        A strand comes to them a turn later than a Task would, and the same turns are not promised; so it waits
-        for a moment first, after which its Task and a plain one are level.
+        A strand comes to them a turn later than a Task would, and the same turns are not promised;
+        so it waits for a moment first, after which its Task and a plain one are level.
         """
         self.beside += 1
         try:

@@ -15,6 +15,7 @@ from orchestra import (
     DropOldest,
     Fail,
     Priority,
+    Running,
     Subsystem,
     handles,
     orchestra,
@@ -197,3 +198,9 @@ class Child(App):
 
 Child(full=Full(1), marked=Marked(), _private=Bare(), more=Typed())
 Child(full=Full(1), marked=Marked(), _private=Bare())  # wrong
+
+
+async def read(running: Running) -> None:
+    async for message in running.outgoing:
+        print(message)
+    print(await running.outgoing.recv(), running.outgoing.try_recv())

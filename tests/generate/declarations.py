@@ -1,0 +1,100 @@
+"""Orchestras whose generated source is held against the texts in `expected`."""
+
+from typing import Any, Never
+
+import attrs
+import msgspec
+
+from orchestra import Actor, Fail, Priority, Subsystem, handles, orchestra, subsystem
+
+
+class Line(msgspec.Struct, frozen=True):
+    text: str
+
+
+class Count(msgspec.Struct, frozen=True):
+    words: int
+
+
+class Report(msgspec.Struct, frozen=True):
+    total: int
+
+
+@attrs.frozen
+class Stop: ...
+
+
+@attrs.frozen
+class Appeared:
+    path: str
+
+
+class Reader(Subsystem):
+    async def run(self, ctx: Any) -> None: ...
+
+
+class Counter(Actor):
+    def handle(self, ctx: Any, message: Any) -> None: ...
+
+
+class PatientCounter(Actor):
+    async def handle(self, ctx: Any, message: Any) -> None: ...
+
+    async def on_signal(self, ctx: Any, signal: Any) -> None: ...
+
+
+class Judge(Actor):
+    """Some handlers are asynchronous, and it says itself which lane takes a message."""
+
+    @handles(Line)
+    def on_line(self, ctx: Any, message: Line) -> None: ...
+
+    @handles(Count)
+    async def on_count(self, ctx: Any, message: Count) -> None: ...
+
+    def on_signal(self, ctx: Any, signal: Any) -> None: ...
+
+    @staticmethod
+    def priority(message: Any) -> Priority:
+        return Priority.HIGH if isinstance(message, Count) else Priority.NORMAL
+
+
+class Keeper(Actor):
+    """Plain handlers, and a hook for signals."""
+
+    @handles(Line)
+    def on_line(self, ctx: Any, message: Line) -> None: ...
+
+    def handle(self, ctx: Any, message: Any) -> None: ...
+
+    def on_signal(self, ctx: Any, signal: Any) -> None: ...
+
+
+@orchestra(signal=Stop, event=Appeared)
+class Pipeline:
+    """A `run`, a plain Actor and an asynchronous one, each with one lane."""
+
+    reader: Reader = subsystem(consumes=Never, sends=[Line])
+    counter: Counter = subsystem(consumes=Line, sends=[Count], message_capacity=16)
+    total: PatientCounter = subsystem(consumes=Count)
+
+
+@orchestra(signal=Stop, event=Appeared, boxed_messages=True, outgoing=Report)
+class Boxed:
+    """Boxes, lanes, the levels from the send and from the receiver, and what leaves the orchestra."""
+
+    reader: Reader = subsystem(consumes=Count, sends=[Line], priorities=[Priority.HIGH, Priority.NORMAL])
+    keeper: Keeper = subsystem(consumes=Line, sends=[Count, Report], overflow=Fail(), boxed=False)
+
+
+@orchestra(signal=Stop, event=Appeared)
+class Judged:
+    """A `priority` method, handlers by type, a broadcast, and a planned receiver."""
+
+    reader: Reader = subsystem(consumes=Never, sends=[Line, Count, Report])
+    judge: Judge = subsystem(consumes=Line | Count, message_capacity={Priority.HIGH: 8, Priority.NORMAL: 64})
+    planned: Counter = subsystem(subscribes=[Report], wip=True)
+    log: Counter = subsystem(subscribes=[Report])
+
+
+DECLARATIONS: list[Any] = [Pipeline, Boxed, Judged]

@@ -1,0 +1,371 @@
+# ruff: noqa: F821, F841, RET508, RUF100
+# fmt: off
+# Renewed by: UPDATE_EXPECTED=1 python -m pytest tests/generate/test_source.py
+
+"""Wiring of tests.generate.declarations.Boxed, generated from its declaration."""
+
+
+def reader_outbox(post, inboxes, scheduler):
+    """What reader sends: Line to keeper."""
+    keeper_inbox = inboxes["keeper"]
+    keeper_normal = keeper_inbox.by_priority[NORMAL]
+    keeper_normal_queue = keeper_normal.queue
+    keeper_normal_append = keeper_normal_queue.append
+    ready = scheduler.ready.append
+
+    async def send(message, priority=None):
+        kind = message.__class__
+        if kind is Line and priority is None:
+            if len(keeper_normal_queue) < keeper_normal.room:
+                keeper_normal_append(message)
+                if keeper_inbox.idle:
+                    keeper_inbox.idle = False
+                    ready(keeper_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return await keeper_normal.put(message, message)
+        return await post.send(message, priority)
+
+    def try_send(message, priority=None):
+        kind = message.__class__
+        if kind is Line and priority is None:
+            if len(keeper_normal_queue) < keeper_normal.room:
+                keeper_normal_append(message)
+                if keeper_inbox.idle:
+                    keeper_inbox.idle = False
+                    ready(keeper_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return keeper_normal.put_now(message, message)
+        return post.try_send(message, priority)
+
+    return send, try_send
+
+
+def reader_receiver(inbox):
+    """How reader receives: signals, then Count (high before normal)."""
+    signals = inbox.signals
+    high, normal = inbox.lanes
+    high_queue = high.queue
+    take_high = high_queue.popleft
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    high_taken = 0
+    normal_taken = 0
+    left = 1
+
+    async def recv():
+        nonlocal high_taken, normal_taken, left
+        while True:
+            if signals:
+                return inbox.take_signal()
+            if not left:
+                left = await inbox.breathe()
+            if high_queue:
+                message = take_high()
+                high_taken += 1
+                if high.waiting:
+                    high.settle()
+                break
+            elif normal_queue:
+                message = take_normal()
+                normal_taken += 1
+                if normal.waiting:
+                    normal.settle()
+                break
+            await inbox.rest()
+        left -= 1
+        if isinstance(message, Box):
+            message = message.codec.open(message)
+        inbox.current = message
+        return message
+
+    async def following():
+        try:
+            return await recv()
+        except Closed:
+            raise StopAsyncIteration from None
+
+    def try_recv():
+        nonlocal high_taken, normal_taken
+        if signals:
+            return inbox.take_signal()
+        if high_queue:
+            message = take_high()
+            high_taken += 1
+            if high.waiting:
+                high.settle()
+        elif normal_queue:
+            message = take_normal()
+            normal_taken += 1
+            if normal.waiting:
+                normal.settle()
+        else:
+            return inbox.nothing()
+        if isinstance(message, Box):
+            message = message.codec.open(message)
+        inbox.current = message
+        return message
+
+    async def recv_signal():
+        while not signals:
+            await inbox.rest_for_signal()
+        return inbox.take_signal()
+
+    def taken():
+        return high_taken, normal_taken
+
+    return recv, try_recv, recv_signal, following, taken
+
+
+def keeper_outbox(post, inboxes, scheduler):
+    """What keeper sends: Count to reader, Report to outgoing."""
+    reader_inbox = inboxes["reader"]
+    reader_lanes = reader_inbox.by_priority
+    reader_normal = reader_inbox.by_priority[NORMAL]
+    reader_normal_queue = reader_normal.queue
+    reader_normal_append = reader_normal_queue.append
+    outgoing_inbox = inboxes["outgoing"]
+    outgoing_normal = outgoing_inbox.by_priority[NORMAL]
+    outgoing_normal_queue = outgoing_normal.queue
+    outgoing_normal_append = outgoing_normal_queue.append
+
+    async def send(message, priority=None):
+        kind = message.__class__
+        if kind is Count:
+            if priority is None:
+                lane = reader_normal
+            else:
+                lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
+            box = seal_Count(message)
+            if len(lane.queue) < lane.room:
+                lane.queue.append(box)
+                if reader_inbox.idle:
+                    reader_inbox.wake()
+                return True
+            return await lane.put(box, message)
+        if kind is Report and priority is None:
+            if len(outgoing_normal_queue) < outgoing_normal.room:
+                outgoing_normal_append(message)
+                if outgoing_inbox.idle:
+                    outgoing_inbox.wake()
+                return True
+            return await outgoing_normal.put(message, message)
+        return await post.send(message, priority)
+
+    def try_send(message, priority=None):
+        kind = message.__class__
+        if kind is Count:
+            if priority is None:
+                lane = reader_normal
+            else:
+                lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
+            box = seal_Count(message)
+            if len(lane.queue) < lane.room:
+                lane.queue.append(box)
+                if reader_inbox.idle:
+                    reader_inbox.wake()
+                return True
+            return lane.put_now(box, message)
+        if kind is Report and priority is None:
+            if len(outgoing_normal_queue) < outgoing_normal.room:
+                outgoing_normal_append(message)
+                if outgoing_inbox.idle:
+                    outgoing_inbox.wake()
+                return True
+            return outgoing_normal.put_now(message, message)
+        return post.try_send(message, priority)
+
+    return send, try_send
+
+
+def keeper_worker(inbox, ctx, actor, part):
+    """How keeper is served: straight from the ready-queue."""
+    on_line = actor.on_line
+    on_signal = actor.on_signal
+    signals = inbox.signals
+    (normal,) = inbox.lanes
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    normal_taken = 0
+
+    def work(budget):
+        nonlocal normal_taken
+        message = None
+        try:
+            while budget:
+                if signals:
+                    message = None
+                    signal = inbox.take_signal()
+                    if signal is not None:
+                        on_signal(ctx, signal)
+                    continue
+                if normal_queue:
+                    message = take_normal()
+                    normal_taken += 1
+                else:
+                    break
+                budget -= 1
+                on_line(ctx, message)
+        except BaseException as error:
+            return part.broke(error, message)
+        if normal.waiting:
+            normal.settle()
+        if not budget:
+            part.again()
+        elif inbox.over:
+            part.served()
+        else:
+            inbox.idle = True
+        return budget
+
+    def taken():
+        return (normal_taken,)
+
+    return work, taken
+
+
+def outside_outbox(post, inboxes, scheduler):
+    """What the outside sends: Count to reader, Line to keeper, Report to outgoing."""
+    reader_inbox = inboxes["reader"]
+    reader_lanes = reader_inbox.by_priority
+    reader_normal = reader_inbox.by_priority[NORMAL]
+    reader_normal_queue = reader_normal.queue
+    reader_normal_append = reader_normal_queue.append
+    keeper_inbox = inboxes["keeper"]
+    keeper_normal = keeper_inbox.by_priority[NORMAL]
+    keeper_normal_queue = keeper_normal.queue
+    keeper_normal_append = keeper_normal_queue.append
+    outgoing_inbox = inboxes["outgoing"]
+    outgoing_normal = outgoing_inbox.by_priority[NORMAL]
+    outgoing_normal_queue = outgoing_normal.queue
+    outgoing_normal_append = outgoing_normal_queue.append
+    ready = scheduler.ready.append
+
+    async def send(message, priority=None):
+        kind = message.__class__
+        if kind is Count:
+            if priority is None:
+                lane = reader_normal
+            else:
+                lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
+            box = seal_Count(message)
+            if len(lane.queue) < lane.room:
+                lane.queue.append(box)
+                if reader_inbox.idle:
+                    reader_inbox.wake()
+                return True
+            return await lane.put(box, message)
+        if kind is Line and priority is None:
+            if len(keeper_normal_queue) < keeper_normal.room:
+                keeper_normal_append(message)
+                if keeper_inbox.idle:
+                    keeper_inbox.idle = False
+                    ready(keeper_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return await keeper_normal.put(message, message)
+        if kind is Report and priority is None:
+            if len(outgoing_normal_queue) < outgoing_normal.room:
+                outgoing_normal_append(message)
+                if outgoing_inbox.idle:
+                    outgoing_inbox.wake()
+                return True
+            return await outgoing_normal.put(message, message)
+        return await post.send(message, priority)
+
+    def try_send(message, priority=None):
+        kind = message.__class__
+        if kind is Count:
+            if priority is None:
+                lane = reader_normal
+            else:
+                lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
+            box = seal_Count(message)
+            if len(lane.queue) < lane.room:
+                lane.queue.append(box)
+                if reader_inbox.idle:
+                    reader_inbox.wake()
+                return True
+            return lane.put_now(box, message)
+        if kind is Line and priority is None:
+            if len(keeper_normal_queue) < keeper_normal.room:
+                keeper_normal_append(message)
+                if keeper_inbox.idle:
+                    keeper_inbox.idle = False
+                    ready(keeper_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return keeper_normal.put_now(message, message)
+        if kind is Report and priority is None:
+            if len(outgoing_normal_queue) < outgoing_normal.room:
+                outgoing_normal_append(message)
+                if outgoing_inbox.idle:
+                    outgoing_inbox.wake()
+                return True
+            return outgoing_normal.put_now(message, message)
+        return post.try_send(message, priority)
+
+    return send, try_send
+
+
+def outgoing_receiver(inbox):
+    """How outgoing receives: signals, then Report (normal)."""
+    signals = inbox.signals
+    (normal,) = inbox.lanes
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    normal_taken = 0
+    left = 1
+
+    async def recv():
+        nonlocal normal_taken, left
+        while True:
+            if signals:
+                return inbox.take_signal()
+            if not left:
+                left = await inbox.breathe()
+            if normal_queue:
+                message = take_normal()
+                normal_taken += 1
+                if normal.waiting:
+                    normal.settle()
+                break
+            await inbox.rest()
+        left -= 1
+        inbox.current = message
+        return message
+
+    async def following():
+        try:
+            return await recv()
+        except Closed:
+            raise StopAsyncIteration from None
+
+    def try_recv():
+        nonlocal normal_taken
+        if signals:
+            return inbox.take_signal()
+        if normal_queue:
+            message = take_normal()
+            normal_taken += 1
+            if normal.waiting:
+                normal.settle()
+        else:
+            return inbox.nothing()
+        inbox.current = message
+        return message
+
+    async def recv_signal():
+        while not signals:
+            await inbox.rest_for_signal()
+        return inbox.take_signal()
+
+    def taken():
+        return (normal_taken,)
+
+    return recv, try_recv, recv_signal, following, taken

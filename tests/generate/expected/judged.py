@@ -1,0 +1,333 @@
+# ruff: noqa: F821, F841, RET508, RUF100
+# fmt: off
+# Renewed by: UPDATE_EXPECTED=1 python -m pytest tests/generate/test_source.py
+
+"""Wiring of tests.generate.declarations.Judged, generated from its declaration."""
+
+
+def reader_outbox(post, inboxes, scheduler):
+    """What reader sends: Line to judge, Count to judge."""
+    judge_inbox = inboxes["judge"]
+    judge_lanes = judge_inbox.by_priority
+    judge_priority = judge_inbox.level
+    ready = scheduler.ready.append
+
+    async def send(message, priority=None):
+        kind = message.__class__
+        if kind is Line:
+            if priority is None:
+                priority = judge_priority(message)
+            lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
+            if len(lane.queue) < lane.room:
+                lane.queue.append(message)
+                if judge_inbox.idle:
+                    judge_inbox.idle = False
+                    ready(judge_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return await lane.put(message, message)
+        if kind is Count:
+            if priority is None:
+                priority = judge_priority(message)
+            lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
+            if len(lane.queue) < lane.room:
+                lane.queue.append(message)
+                if judge_inbox.idle:
+                    judge_inbox.idle = False
+                    ready(judge_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return await lane.put(message, message)
+        return await post.send(message, priority)
+
+    def try_send(message, priority=None):
+        kind = message.__class__
+        if kind is Line:
+            if priority is None:
+                priority = judge_priority(message)
+            lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
+            if len(lane.queue) < lane.room:
+                lane.queue.append(message)
+                if judge_inbox.idle:
+                    judge_inbox.idle = False
+                    ready(judge_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return lane.put_now(message, message)
+        if kind is Count:
+            if priority is None:
+                priority = judge_priority(message)
+            lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
+            if len(lane.queue) < lane.room:
+                lane.queue.append(message)
+                if judge_inbox.idle:
+                    judge_inbox.idle = False
+                    ready(judge_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return lane.put_now(message, message)
+        return post.try_send(message, priority)
+
+    return send, try_send
+
+
+def reader_receiver(inbox):
+    """How reader receives: signals, then nothing (normal)."""
+    signals = inbox.signals
+    (normal,) = inbox.lanes
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    normal_taken = 0
+    left = 1
+
+    async def recv():
+        nonlocal normal_taken, left
+        while True:
+            if signals:
+                return inbox.take_signal()
+            if not left:
+                left = await inbox.breathe()
+            if normal_queue:
+                message = take_normal()
+                normal_taken += 1
+                if normal.waiting:
+                    normal.settle()
+                break
+            await inbox.rest()
+        left -= 1
+        inbox.current = message
+        return message
+
+    async def following():
+        try:
+            return await recv()
+        except Closed:
+            raise StopAsyncIteration from None
+
+    def try_recv():
+        nonlocal normal_taken
+        if signals:
+            return inbox.take_signal()
+        if normal_queue:
+            message = take_normal()
+            normal_taken += 1
+            if normal.waiting:
+                normal.settle()
+        else:
+            return inbox.nothing()
+        inbox.current = message
+        return message
+
+    async def recv_signal():
+        while not signals:
+            await inbox.rest_for_signal()
+        return inbox.take_signal()
+
+    def taken():
+        return (normal_taken,)
+
+    return recv, try_recv, recv_signal, following, taken
+
+
+def judge_outbox(post, inboxes, scheduler):
+    """What judge sends: nothing that is known beforehand."""
+
+    async def send(message, priority=None):
+        return await post.send(message, priority)
+
+    def try_send(message, priority=None):
+        return post.try_send(message, priority)
+
+    return send, try_send
+
+
+def judge_worker(inbox, ctx, actor, part):
+    """How judge is served: as a coroutine that parks."""
+    on_line = actor.on_line
+    on_count = actor.on_count
+    on_signal = actor.on_signal
+    park = inbox.park
+    signals = inbox.signals
+    high, normal = inbox.lanes
+    high_queue = high.queue
+    take_high = high_queue.popleft
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    high_taken = 0
+    normal_taken = 0
+
+    async def serve():
+        nonlocal high_taken, normal_taken
+        message = None
+        left = 1
+        try:
+            while True:
+                if signals:
+                    message = None
+                    signal = inbox.take_signal()
+                    if signal is not None:
+                        on_signal(ctx, signal)
+                    continue
+                if not left:
+                    left = await inbox.breathe()
+                if high_queue:
+                    message = take_high()
+                    high_taken += 1
+                    if high.waiting:
+                        high.settle()
+                elif normal_queue:
+                    message = take_normal()
+                    normal_taken += 1
+                    if normal.waiting:
+                        normal.settle()
+                elif inbox.over:
+                    return
+                else:
+                    inbox.idle = True
+                    await park
+                    continue
+                left -= 1
+                kind = message.__class__
+                if kind is Line:
+                    on_line(ctx, message)
+                elif kind is Count:
+                    await on_count(ctx, message)
+                else:
+                    await part.handle_other_async(message)
+                message = None
+        except BaseException:
+            inbox.current = message
+            raise
+
+    def taken():
+        return high_taken, normal_taken
+
+    return serve, taken
+
+
+def log_outbox(post, inboxes, scheduler):
+    """What log sends: nothing that is known beforehand."""
+
+    async def send(message, priority=None):
+        return await post.send(message, priority)
+
+    def try_send(message, priority=None):
+        return post.try_send(message, priority)
+
+    return send, try_send
+
+
+def log_worker(inbox, ctx, actor, part):
+    """How log is served: straight from the ready-queue."""
+    handle = actor.handle
+    signals = inbox.signals
+    (normal,) = inbox.lanes
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    normal_taken = 0
+
+    def work(budget):
+        nonlocal normal_taken
+        message = None
+        try:
+            while budget:
+                if signals:
+                    inbox.take_signal()
+                    continue
+                if normal_queue:
+                    message = take_normal()
+                    normal_taken += 1
+                else:
+                    break
+                budget -= 1
+                handle(ctx, message)
+        except BaseException as error:
+            return part.broke(error, message)
+        if normal.waiting:
+            normal.settle()
+        if not budget:
+            part.again()
+        elif inbox.over:
+            part.served()
+        else:
+            inbox.idle = True
+        return budget
+
+    def taken():
+        return (normal_taken,)
+
+    return work, taken
+
+
+def outside_outbox(post, inboxes, scheduler):
+    """What the outside sends: Line to judge, Count to judge."""
+    judge_inbox = inboxes["judge"]
+    judge_lanes = judge_inbox.by_priority
+    judge_priority = judge_inbox.level
+    ready = scheduler.ready.append
+
+    async def send(message, priority=None):
+        kind = message.__class__
+        if kind is Line:
+            if priority is None:
+                priority = judge_priority(message)
+            lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
+            if len(lane.queue) < lane.room:
+                lane.queue.append(message)
+                if judge_inbox.idle:
+                    judge_inbox.idle = False
+                    ready(judge_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return await lane.put(message, message)
+        if kind is Count:
+            if priority is None:
+                priority = judge_priority(message)
+            lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
+            if len(lane.queue) < lane.room:
+                lane.queue.append(message)
+                if judge_inbox.idle:
+                    judge_inbox.idle = False
+                    ready(judge_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return await lane.put(message, message)
+        return await post.send(message, priority)
+
+    def try_send(message, priority=None):
+        kind = message.__class__
+        if kind is Line:
+            if priority is None:
+                priority = judge_priority(message)
+            lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
+            if len(lane.queue) < lane.room:
+                lane.queue.append(message)
+                if judge_inbox.idle:
+                    judge_inbox.idle = False
+                    ready(judge_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return lane.put_now(message, message)
+        if kind is Count:
+            if priority is None:
+                priority = judge_priority(message)
+            lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
+            if len(lane.queue) < lane.room:
+                lane.queue.append(message)
+                if judge_inbox.idle:
+                    judge_inbox.idle = False
+                    ready(judge_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return lane.put_now(message, message)
+        return post.try_send(message, priority)
+
+    return send, try_send

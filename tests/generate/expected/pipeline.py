@@ -1,0 +1,307 @@
+# ruff: noqa: F821, F841, RET508, RUF100
+# fmt: off
+# Renewed by: UPDATE_EXPECTED=1 python -m pytest tests/generate/test_source.py
+
+"""Wiring of tests.generate.declarations.Pipeline, generated from its declaration."""
+
+
+def reader_outbox(post, inboxes, scheduler):
+    """What reader sends: Line to counter."""
+    counter_inbox = inboxes["counter"]
+    counter_normal = counter_inbox.by_priority[NORMAL]
+    counter_normal_queue = counter_normal.queue
+    counter_normal_append = counter_normal_queue.append
+    ready = scheduler.ready.append
+
+    async def send(message, priority=None):
+        kind = message.__class__
+        if kind is Line and priority is None:
+            if len(counter_normal_queue) < counter_normal.room:
+                counter_normal_append(message)
+                if counter_inbox.idle:
+                    counter_inbox.idle = False
+                    ready(counter_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return await counter_normal.put(message, message)
+        return await post.send(message, priority)
+
+    def try_send(message, priority=None):
+        kind = message.__class__
+        if kind is Line and priority is None:
+            if len(counter_normal_queue) < counter_normal.room:
+                counter_normal_append(message)
+                if counter_inbox.idle:
+                    counter_inbox.idle = False
+                    ready(counter_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return counter_normal.put_now(message, message)
+        return post.try_send(message, priority)
+
+    return send, try_send
+
+
+def reader_receiver(inbox):
+    """How reader receives: signals, then nothing (normal)."""
+    signals = inbox.signals
+    (normal,) = inbox.lanes
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    normal_taken = 0
+    left = 1
+
+    async def recv():
+        nonlocal normal_taken, left
+        while True:
+            if signals:
+                return inbox.take_signal()
+            if not left:
+                left = await inbox.breathe()
+            if normal_queue:
+                message = take_normal()
+                normal_taken += 1
+                if normal.waiting:
+                    normal.settle()
+                break
+            await inbox.rest()
+        left -= 1
+        inbox.current = message
+        return message
+
+    async def following():
+        try:
+            return await recv()
+        except Closed:
+            raise StopAsyncIteration from None
+
+    def try_recv():
+        nonlocal normal_taken
+        if signals:
+            return inbox.take_signal()
+        if normal_queue:
+            message = take_normal()
+            normal_taken += 1
+            if normal.waiting:
+                normal.settle()
+        else:
+            return inbox.nothing()
+        inbox.current = message
+        return message
+
+    async def recv_signal():
+        while not signals:
+            await inbox.rest_for_signal()
+        return inbox.take_signal()
+
+    def taken():
+        return (normal_taken,)
+
+    return recv, try_recv, recv_signal, following, taken
+
+
+def counter_outbox(post, inboxes, scheduler):
+    """What counter sends: Count to total."""
+    total_inbox = inboxes["total"]
+    total_normal = total_inbox.by_priority[NORMAL]
+    total_normal_queue = total_normal.queue
+    total_normal_append = total_normal_queue.append
+    ready = scheduler.ready.append
+
+    async def send(message, priority=None):
+        kind = message.__class__
+        if kind is Count and priority is None:
+            if len(total_normal_queue) < total_normal.room:
+                total_normal_append(message)
+                if total_inbox.idle:
+                    total_inbox.idle = False
+                    ready(total_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return await total_normal.put(message, message)
+        return await post.send(message, priority)
+
+    def try_send(message, priority=None):
+        kind = message.__class__
+        if kind is Count and priority is None:
+            if len(total_normal_queue) < total_normal.room:
+                total_normal_append(message)
+                if total_inbox.idle:
+                    total_inbox.idle = False
+                    ready(total_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return total_normal.put_now(message, message)
+        return post.try_send(message, priority)
+
+    return send, try_send
+
+
+def counter_worker(inbox, ctx, actor, part):
+    """How counter is served: straight from the ready-queue."""
+    handle = actor.handle
+    signals = inbox.signals
+    (normal,) = inbox.lanes
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    normal_taken = 0
+
+    def work(budget):
+        nonlocal normal_taken
+        message = None
+        try:
+            while budget:
+                if signals:
+                    inbox.take_signal()
+                    continue
+                if normal_queue:
+                    message = take_normal()
+                    normal_taken += 1
+                else:
+                    break
+                budget -= 1
+                handle(ctx, message)
+        except BaseException as error:
+            return part.broke(error, message)
+        if normal.waiting:
+            normal.settle()
+        if not budget:
+            part.again()
+        elif inbox.over:
+            part.served()
+        else:
+            inbox.idle = True
+        return budget
+
+    def taken():
+        return (normal_taken,)
+
+    return work, taken
+
+
+def total_outbox(post, inboxes, scheduler):
+    """What total sends: nothing that is known beforehand."""
+
+    async def send(message, priority=None):
+        return await post.send(message, priority)
+
+    def try_send(message, priority=None):
+        return post.try_send(message, priority)
+
+    return send, try_send
+
+
+def total_worker(inbox, ctx, actor, part):
+    """How total is served: as a coroutine that parks."""
+    handle = actor.handle
+    on_signal = actor.on_signal
+    park = inbox.park
+    signals = inbox.signals
+    (normal,) = inbox.lanes
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    normal_taken = 0
+
+    async def serve():
+        nonlocal normal_taken
+        message = None
+        left = 1
+        try:
+            while True:
+                if signals:
+                    message = None
+                    signal = inbox.take_signal()
+                    if signal is not None:
+                        await on_signal(ctx, signal)
+                    continue
+                if not left:
+                    left = await inbox.breathe()
+                if normal_queue:
+                    message = take_normal()
+                    normal_taken += 1
+                    if normal.waiting:
+                        normal.settle()
+                elif inbox.over:
+                    return
+                else:
+                    inbox.idle = True
+                    await park
+                    continue
+                left -= 1
+                await handle(ctx, message)
+                message = None
+        except BaseException:
+            inbox.current = message
+            raise
+
+    def taken():
+        return (normal_taken,)
+
+    return serve, taken
+
+
+def outside_outbox(post, inboxes, scheduler):
+    """What the outside sends: Line to counter, Count to total."""
+    counter_inbox = inboxes["counter"]
+    counter_normal = counter_inbox.by_priority[NORMAL]
+    counter_normal_queue = counter_normal.queue
+    counter_normal_append = counter_normal_queue.append
+    total_inbox = inboxes["total"]
+    total_normal = total_inbox.by_priority[NORMAL]
+    total_normal_queue = total_normal.queue
+    total_normal_append = total_normal_queue.append
+    ready = scheduler.ready.append
+
+    async def send(message, priority=None):
+        kind = message.__class__
+        if kind is Line and priority is None:
+            if len(counter_normal_queue) < counter_normal.room:
+                counter_normal_append(message)
+                if counter_inbox.idle:
+                    counter_inbox.idle = False
+                    ready(counter_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return await counter_normal.put(message, message)
+        if kind is Count and priority is None:
+            if len(total_normal_queue) < total_normal.room:
+                total_normal_append(message)
+                if total_inbox.idle:
+                    total_inbox.idle = False
+                    ready(total_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return await total_normal.put(message, message)
+        return await post.send(message, priority)
+
+    def try_send(message, priority=None):
+        kind = message.__class__
+        if kind is Line and priority is None:
+            if len(counter_normal_queue) < counter_normal.room:
+                counter_normal_append(message)
+                if counter_inbox.idle:
+                    counter_inbox.idle = False
+                    ready(counter_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return counter_normal.put_now(message, message)
+        if kind is Count and priority is None:
+            if len(total_normal_queue) < total_normal.room:
+                total_normal_append(message)
+                if total_inbox.idle:
+                    total_inbox.idle = False
+                    ready(total_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return total_normal.put_now(message, message)
+        return post.try_send(message, priority)
+
+    return send, try_send

@@ -1,0 +1,117 @@
+"""Mistakes at `start`, `run` and at a send: one clear error that says what would be right."""
+
+import asyncio
+from typing import Any, Never
+
+import pytest
+
+from orchestra import Actor, Context, Subsystem, UndeclaredMessage, orchestra, run, start, subsystem
+
+
+class Job: ...
+
+
+class Halt: ...
+
+
+class Result: ...
+
+
+class Worker(Actor[Job, Result]):
+    def handle(self, ctx: Context[Job, Result, Halt], message: Job) -> None: ...
+
+
+@orchestra(signal=Halt, event=Halt, outgoing=Result)
+class App:
+    worker: Worker = subsystem()
+
+
+class Ticker(Subsystem[Never, Job]):
+    def __init__(self) -> None:
+        self.sent = 0
+
+    async def run(self, ctx: Context[Never, Job, Halt]) -> None:
+        while not ctx.closed:
+            self.sent += 1
+            await ctx.send(Job())
+            await asyncio.sleep(0.001)
+
+
+class Sink(Actor[Job, Never]):
+    def handle(self, ctx: Context[Job, Never, Halt], message: Job) -> None: ...
+
+
+@orchestra(signal=Halt, event=Halt)
+class Ticking:
+    ticker: Ticker = subsystem()
+    sink: Sink = subsystem()
+
+
+def _refused_send(message: Any) -> str:
+    async def main() -> str:
+        async with start(App(worker=Worker())) as running:
+            with pytest.raises(UndeclaredMessage) as caught:
+                await running.send(message)
+            return str(caught.value)
+
+    return asyncio.run(main())
+
+
+def test_a_signal_that_is_sent_is_told_to_be_broadcast() -> None:
+    assert _refused_send(Halt()) == (
+        "Halt cannot be sent: it is a signal, which the conductor or running.broadcast(...) sends"
+    )
+
+
+def test_a_class_that_is_sent_is_told_to_be_an_instance() -> None:
+    assert _refused_send(Job) == "type cannot be sent: it is the class Job itself: send an instance"
+
+
+def test_a_class_in_a_field_is_told_to_be_an_instance() -> None:
+    async def main() -> None:
+        async with start(App(worker=Worker)):  # type: ignore[arg-type]  # the mistake
+            pass
+
+    with pytest.raises(TypeError) as caught:
+        asyncio.run(main())
+    assert str(caught.value) == "App.worker holds the class Worker: give an instance, Worker(...)"
+
+
+def test_run_without_main_refuses_an_orchestra_whose_outgoing_nobody_would_read() -> None:
+    with pytest.raises(TypeError) as caught:
+        run(App(worker=Worker()))
+    assert str(caught.value) == (
+        "App sends Result out, and without main nobody reads it: "
+        "give async def main(running), which reads running.outgoing"
+    )
+
+
+def test_run_refuses_a_main_that_was_called() -> None:
+    async def main(running: object) -> None: ...
+
+    with pytest.raises(TypeError) as caught:
+        run(Ticking(ticker=Ticker(), sink=Sink()), main(None))  # type: ignore[call-overload]  # the mistake
+    assert str(caught.value).startswith("main is a coroutine: give the function itself")
+
+
+def test_run_refuses_a_main_that_cannot_be_awaited() -> None:
+    with pytest.raises(TypeError) as caught:
+        run(Ticking(ticker=Ticker(), sink=Sink()), lambda running: None)  # type: ignore[arg-type,return-value]  # the mistake
+    assert str(caught.value) == "main gave None, which cannot be awaited: write async def main(running)"
+
+
+def test_a_source_that_looks_at_closed_goes_on_until_the_stop() -> None:
+    app = Ticking(ticker=Ticker(), sink=Sink())
+
+    async def main() -> float:
+        loop = asyncio.get_running_loop()
+        async with start(app) as running:
+            draining = asyncio.ensure_future(running.drain())
+            while app.ticker.sent < 5:
+                await asyncio.sleep(0.001)
+            began = loop.time()
+            await running.stop()
+            await draining
+            return loop.time() - began
+
+    assert asyncio.run(main()) < 2
