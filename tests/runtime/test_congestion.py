@@ -113,7 +113,7 @@ def test_room_that_comes_within_the_wait_is_used_and_marks_nothing() -> None:
             await running.drain()
             meters = running.meters()["worker"]
         assert (meters.dropped, meters.received) == (0, 50)
-        assert meters.blocked == 48
+        assert meters.blocked == 49
 
     run(main())
 
@@ -247,51 +247,35 @@ def test_a_marked_bulk_lane_does_not_touch_the_urgent_lane_nor_signals() -> None
     run(main())
 
 
-@pytest.mark.parametrize("style", [Calls, Awaits, Gated])
-def test_a_mark_on_a_bulk_lane_stays_while_only_the_urgent_lane_is_served(style: type) -> None:
-    """Marks and the letting go of blocked senders belong to one lane: serving another one does not end them."""
-
+def test_a_mark_on_a_bulk_lane_stays_while_only_the_urgent_lane_is_served() -> None:
     async def main() -> None:
-        worker = style() if style is not Awaits else Awaits(lambda ctx, message: asyncio.sleep(0))
-        held = Held(worker)
-        app = alone(held, message_capacity={HIGH: 9, NORMAL: 1})
+        permits = asyncio.Semaphore(1)
+
+        async def live(ctx: Any) -> None:
+            while True:
+                await permits.acquire()
+                await ctx.recv()
+
+        app = alone(Runs(live), message_capacity={HIGH: 9, NORMAL: 1})
         async with start(app) as running:
             await filled(running, 1)
             assert not await running.send(Job(1), overflow=Drop(0.01))
             for n in range(5):
                 running.try_send(Job(10 + n), priority=HIGH)
-            held.permits = 4
-            held.go.set()
+                permits.release()
+                await turns()
+                assert running.meters()["worker"].lanes[NORMAL].congested
+            permits.release()
             await turns()
-            lanes = running.meters()["worker"].lanes
-            assert (lanes[HIGH].received, lanes[NORMAL].queued, lanes[NORMAL].congested) == (4, 1, True)
-            held.permits = 100
-            held.go.set()
+            lane = running.meters()["worker"].lanes[NORMAL]
+            assert (lane.queued, lane.congested) == (0, False)
 
     run(main())
 
 
-class Held(Runs):
-    """Takes messages while it has permits."""
-
-    def __init__(self, _: Any) -> None:
-        super().__init__(self._live)
-        self.permits = 1
-        self.go = asyncio.Event()
-
-    async def _live(self, ctx: Any) -> None:
-        async for _ in ctx:
-            self.permits -= 1
-            while not self.permits:
-                await self.go.wait()
-                self.go.clear()
-
-
 def test_a_synchronous_receiver_that_serves_the_urgent_lane_does_not_end_the_mark_of_the_bulk_lane() -> None:
-    worker = Calls(lambda ctx, message: ctx.finish() if message.n == 99 else None)
-
     async def main() -> None:
-        app = alone(worker, message_capacity={HIGH: 9, NORMAL: 1}, evict_after=1)
+        app = alone(Calls(), message_capacity={HIGH: 9, NORMAL: 1}, evict_after=1)
         async with start(app) as running:
             inbox = running._assembly.ensemble.inboxes["worker"]
             lane = inbox.by_priority[NORMAL]
@@ -299,11 +283,9 @@ def test_a_synchronous_receiver_that_serves_the_urgent_lane_does_not_end_the_mar
             await turns()
             lane.queue.append(Job(1))  # as if a handler had been long: it is full and marked
             lane.congested = lane.stalled = lane.pressed = True
-            for n in range(3):
-                await running.send(Job(10 + n), priority=HIGH)
-            inbox.signals.append(Bell())
             lane.relieve()  # what a batch does at its end, if it took from the other lane alone
             assert (lane.congested, lane.stalled, lane.pressed) == (True, True, True)
+            await running.send(Job(2), priority=HIGH)
             await turns()
             assert (lane.congested, lane.stalled, len(lane.queue)) == (False, False, 0)
 
@@ -376,32 +358,26 @@ def test_after_a_stop_a_marked_lane_says_closed_as_any_other() -> None:
 
 def test_a_finished_receiver_that_was_marked_says_closed() -> None:
     async def main() -> None:
-        worker = Gated()
-        worker.do = None
+        gate = asyncio.Event()
 
         async def live(ctx: Any) -> None:
             await ctx.recv()
-            await worker.gate.wait()
+            await gate.wait()
 
-        reader = Runs(live)
-        async with start(
-            alone(reader, message_capacity=1, overflow=Drop(0.01)), dead_letters=lambda _: None
-        ) as running:
+        app = alone(Runs(live), message_capacity=1, overflow=Drop(0.01))
+        async with start(app, dead_letters=lambda _: None) as running:
             await filled(running, 1)
             assert not await running.send(Job(1))
             assert not await running.send(Job(2))
-            worker.gate.set()
+            gate.set()
             await turns()
-            for sending in (running.send(Job(3)), _now(running, Job(4))):
-                with pytest.raises(Closed) as caught:
-                    await sending
-                assert caught.value.message in (Job(3), Job(4))
+            with pytest.raises(Closed) as caught:
+                await running.send(Job(3))
+            assert caught.value.message == Job(3)
+            with pytest.raises(Closed):
+                running.try_send(Job(4))
 
     run(main())
-
-
-async def _now(running: Any, message: Any) -> Any:
-    return running.try_send(message)
 
 
 POLICIES = [Block(), Fail(), Drop(5), Drop(0), BlockFirst()]
@@ -532,8 +508,7 @@ def test_the_log_says_how_many_changes_it_left_out(
     with caplog.at_level(logging.INFO, "orchestra"):
         run(main())
     texts = [record.getMessage() for record in caplog.records if hasattr(record, "congested")]
-    assert [text[-24:] for text in texts] == ["(0 changes not logged)"[-24:].rjust(24), texts[1][-24:]]
-    assert "(3 changes not logged)" in texts[1]
+    assert [text.partition(" (")[2] for text in texts] == ["0 changes not logged)", "3 changes not logged)"]
 
 
 def test_a_hook_that_raises_is_logged_and_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from orchestra import Closed, Context, Full, Priority, Subsystem, orchestra, plan_of, subsystem
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.post import Post
+from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler
 from orchestra.runtime.strand import Strand
 from tests.runtime.clockwork import Clockwork, check, dawdling
@@ -115,7 +116,7 @@ class InboxMachine(RuleBasedStateMachine):
         self.scheduler = Scheduler(loop)
         self.scheduler.budget = budget
         lanes = plan.subsystems["sink"].lanes
-        self.inbox = Inbox("sink", lanes, 2, loop, self.scheduler, self.bury, opens=False)
+        self.inbox = Inbox("sink", lanes, 2, loop, self.scheduler, self.bury, Pressure(None), opens=False)
         recv, self.try_recv, recv_signal, _, self.inbox.taken = wiring.receivers["sink"](self.inbox)
         spend(recv, budget)
         self.verbs: dict[str, Callable[[], Awaitable[Any]]] = {"recv": recv, "recv_signal": recv_signal}

@@ -13,9 +13,9 @@ def reader_outbox(post, inboxes, scheduler):
     keeper_normal_append = keeper_normal_queue.append
     ready = scheduler.ready.append
 
-    async def send(message, priority=None):
+    async def send(message, priority=None, overflow=None):
         kind = message.__class__
-        if kind is Line and priority is None:
+        if kind is Line and priority is None and overflow is None:
             if len(keeper_normal_queue) < keeper_normal.room:
                 keeper_normal_append(message)
                 if keeper_inbox.idle:
@@ -25,11 +25,11 @@ def reader_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return await keeper_normal.put(message, message)
-        return await post.send(message, priority)
+        return await post.send(message, priority, overflow)
 
-    def try_send(message, priority=None):
+    def try_send(message, priority=None, overflow=None):
         kind = message.__class__
-        if kind is Line and priority is None:
+        if kind is Line and priority is None and overflow is None:
             if len(keeper_normal_queue) < keeper_normal.room:
                 keeper_normal_append(message)
                 if keeper_inbox.idle:
@@ -39,7 +39,7 @@ def reader_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return keeper_normal.put_now(message, message)
-        return post.try_send(message, priority)
+        return post.try_send(message, priority, overflow)
 
     return send, try_send
 
@@ -63,17 +63,18 @@ def reader_receiver(inbox):
                 return inbox.take_signal()
             if not left:
                 left = await inbox.breathe()
+                continue
             if high_queue:
                 message = take_high()
                 high_taken += 1
-                if high.waiting:
-                    high.settle()
+                if high.pressed:
+                    high.relieve()
                 break
             elif normal_queue:
                 message = take_normal()
                 normal_taken += 1
-                if normal.waiting:
-                    normal.settle()
+                if normal.pressed:
+                    normal.relieve()
                 break
             await inbox.rest()
         left -= 1
@@ -95,13 +96,13 @@ def reader_receiver(inbox):
         if high_queue:
             message = take_high()
             high_taken += 1
-            if high.waiting:
-                high.settle()
+            if high.pressed:
+                high.relieve()
         elif normal_queue:
             message = take_normal()
             normal_taken += 1
-            if normal.waiting:
-                normal.settle()
+            if normal.pressed:
+                normal.relieve()
         else:
             return inbox.nothing()
         if isinstance(message, Box):
@@ -132,9 +133,9 @@ def keeper_outbox(post, inboxes, scheduler):
     outgoing_normal_queue = outgoing_normal.queue
     outgoing_normal_append = outgoing_normal_queue.append
 
-    async def send(message, priority=None):
+    async def send(message, priority=None, overflow=None):
         kind = message.__class__
-        if kind is Count:
+        if kind is Count and overflow is None:
             if priority is None:
                 lane = reader_normal
             else:
@@ -146,18 +147,18 @@ def keeper_outbox(post, inboxes, scheduler):
                     reader_inbox.wake()
                 return True
             return await lane.put(box, message)
-        if kind is Report and priority is None:
+        if kind is Report and priority is None and overflow is None:
             if len(outgoing_normal_queue) < outgoing_normal.room:
                 outgoing_normal_append(message)
                 if outgoing_inbox.idle:
                     outgoing_inbox.wake()
                 return True
             return await outgoing_normal.put(message, message)
-        return await post.send(message, priority)
+        return await post.send(message, priority, overflow)
 
-    def try_send(message, priority=None):
+    def try_send(message, priority=None, overflow=None):
         kind = message.__class__
-        if kind is Count:
+        if kind is Count and overflow is None:
             if priority is None:
                 lane = reader_normal
             else:
@@ -169,14 +170,14 @@ def keeper_outbox(post, inboxes, scheduler):
                     reader_inbox.wake()
                 return True
             return lane.put_now(box, message)
-        if kind is Report and priority is None:
+        if kind is Report and priority is None and overflow is None:
             if len(outgoing_normal_queue) < outgoing_normal.room:
                 outgoing_normal_append(message)
                 if outgoing_inbox.idle:
                     outgoing_inbox.wake()
                 return True
             return outgoing_normal.put_now(message, message)
-        return post.try_send(message, priority)
+        return post.try_send(message, priority, overflow)
 
     return send, try_send
 
@@ -205,14 +206,14 @@ def keeper_worker(inbox, ctx, actor, part):
                 if normal_queue:
                     message = take_normal()
                     normal_taken += 1
+                    if normal.pressed:
+                        normal.relieve()
                 else:
                     break
                 budget -= 1
                 on_line(ctx, message)
         except BaseException as error:
             return part.broke(error, message)
-        if normal.waiting:
-            normal.settle()
         if not budget:
             part.again()
         elif inbox.over:
@@ -244,9 +245,9 @@ def outside_outbox(post, inboxes, scheduler):
     outgoing_normal_append = outgoing_normal_queue.append
     ready = scheduler.ready.append
 
-    async def send(message, priority=None):
+    async def send(message, priority=None, overflow=None):
         kind = message.__class__
-        if kind is Count:
+        if kind is Count and overflow is None:
             if priority is None:
                 lane = reader_normal
             else:
@@ -258,7 +259,7 @@ def outside_outbox(post, inboxes, scheduler):
                     reader_inbox.wake()
                 return True
             return await lane.put(box, message)
-        if kind is Line and priority is None:
+        if kind is Line and priority is None and overflow is None:
             if len(keeper_normal_queue) < keeper_normal.room:
                 keeper_normal_append(message)
                 if keeper_inbox.idle:
@@ -268,18 +269,18 @@ def outside_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return await keeper_normal.put(message, message)
-        if kind is Report and priority is None:
+        if kind is Report and priority is None and overflow is None:
             if len(outgoing_normal_queue) < outgoing_normal.room:
                 outgoing_normal_append(message)
                 if outgoing_inbox.idle:
                     outgoing_inbox.wake()
                 return True
             return await outgoing_normal.put(message, message)
-        return await post.send(message, priority)
+        return await post.send(message, priority, overflow)
 
-    def try_send(message, priority=None):
+    def try_send(message, priority=None, overflow=None):
         kind = message.__class__
-        if kind is Count:
+        if kind is Count and overflow is None:
             if priority is None:
                 lane = reader_normal
             else:
@@ -291,7 +292,7 @@ def outside_outbox(post, inboxes, scheduler):
                     reader_inbox.wake()
                 return True
             return lane.put_now(box, message)
-        if kind is Line and priority is None:
+        if kind is Line and priority is None and overflow is None:
             if len(keeper_normal_queue) < keeper_normal.room:
                 keeper_normal_append(message)
                 if keeper_inbox.idle:
@@ -301,14 +302,14 @@ def outside_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return keeper_normal.put_now(message, message)
-        if kind is Report and priority is None:
+        if kind is Report and priority is None and overflow is None:
             if len(outgoing_normal_queue) < outgoing_normal.room:
                 outgoing_normal_append(message)
                 if outgoing_inbox.idle:
                     outgoing_inbox.wake()
                 return True
             return outgoing_normal.put_now(message, message)
-        return post.try_send(message, priority)
+        return post.try_send(message, priority, overflow)
 
     return send, try_send
 
@@ -329,11 +330,12 @@ def outgoing_receiver(inbox):
                 return inbox.take_signal()
             if not left:
                 left = await inbox.breathe()
+                continue
             if normal_queue:
                 message = take_normal()
                 normal_taken += 1
-                if normal.waiting:
-                    normal.settle()
+                if normal.pressed:
+                    normal.relieve()
                 break
             await inbox.rest()
         left -= 1
@@ -353,8 +355,8 @@ def outgoing_receiver(inbox):
         if normal_queue:
             message = take_normal()
             normal_taken += 1
-            if normal.waiting:
-                normal.settle()
+            if normal.pressed:
+                normal.relieve()
         else:
             return inbox.nothing()
         inbox.current = message

@@ -12,9 +12,9 @@ def reader_outbox(post, inboxes, scheduler):
     judge_priority = judge_inbox.level
     ready = scheduler.ready.append
 
-    async def send(message, priority=None):
+    async def send(message, priority=None, overflow=None):
         kind = message.__class__
-        if kind is Line:
+        if kind is Line and overflow is None:
             if priority is None:
                 priority = judge_priority(message)
             lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
@@ -27,7 +27,7 @@ def reader_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return await lane.put(message, message)
-        if kind is Count:
+        if kind is Count and overflow is None:
             if priority is None:
                 priority = judge_priority(message)
             lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
@@ -40,11 +40,11 @@ def reader_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return await lane.put(message, message)
-        return await post.send(message, priority)
+        return await post.send(message, priority, overflow)
 
-    def try_send(message, priority=None):
+    def try_send(message, priority=None, overflow=None):
         kind = message.__class__
-        if kind is Line:
+        if kind is Line and overflow is None:
             if priority is None:
                 priority = judge_priority(message)
             lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
@@ -57,7 +57,7 @@ def reader_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return lane.put_now(message, message)
-        if kind is Count:
+        if kind is Count and overflow is None:
             if priority is None:
                 priority = judge_priority(message)
             lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
@@ -70,7 +70,7 @@ def reader_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return lane.put_now(message, message)
-        return post.try_send(message, priority)
+        return post.try_send(message, priority, overflow)
 
     return send, try_send
 
@@ -91,11 +91,12 @@ def reader_receiver(inbox):
                 return inbox.take_signal()
             if not left:
                 left = await inbox.breathe()
+                continue
             if normal_queue:
                 message = take_normal()
                 normal_taken += 1
-                if normal.waiting:
-                    normal.settle()
+                if normal.pressed:
+                    normal.relieve()
                 break
             await inbox.rest()
         left -= 1
@@ -115,8 +116,8 @@ def reader_receiver(inbox):
         if normal_queue:
             message = take_normal()
             normal_taken += 1
-            if normal.waiting:
-                normal.settle()
+            if normal.pressed:
+                normal.relieve()
         else:
             return inbox.nothing()
         inbox.current = message
@@ -136,11 +137,11 @@ def reader_receiver(inbox):
 def judge_outbox(post, inboxes, scheduler):
     """What judge sends: nothing that is known beforehand."""
 
-    async def send(message, priority=None):
-        return await post.send(message, priority)
+    async def send(message, priority=None, overflow=None):
+        return await post.send(message, priority, overflow)
 
-    def try_send(message, priority=None):
-        return post.try_send(message, priority)
+    def try_send(message, priority=None, overflow=None):
+        return post.try_send(message, priority, overflow)
 
     return send, try_send
 
@@ -174,16 +175,17 @@ def judge_worker(inbox, ctx, actor, part):
                     continue
                 if not left:
                     left = await inbox.breathe()
+                    continue
                 if high_queue:
                     message = take_high()
                     high_taken += 1
-                    if high.waiting:
-                        high.settle()
+                    if high.pressed:
+                        high.relieve()
                 elif normal_queue:
                     message = take_normal()
                     normal_taken += 1
-                    if normal.waiting:
-                        normal.settle()
+                    if normal.pressed:
+                        normal.relieve()
                 elif inbox.over:
                     return
                 else:
@@ -212,11 +214,11 @@ def judge_worker(inbox, ctx, actor, part):
 def log_outbox(post, inboxes, scheduler):
     """What log sends: nothing that is known beforehand."""
 
-    async def send(message, priority=None):
-        return await post.send(message, priority)
+    async def send(message, priority=None, overflow=None):
+        return await post.send(message, priority, overflow)
 
-    def try_send(message, priority=None):
-        return post.try_send(message, priority)
+    def try_send(message, priority=None, overflow=None):
+        return post.try_send(message, priority, overflow)
 
     return send, try_send
 
@@ -247,8 +249,8 @@ def log_worker(inbox, ctx, actor, part):
                 handle(ctx, message)
         except BaseException as error:
             return part.broke(error, message)
-        if normal.waiting:
-            normal.settle()
+        if normal.pressed:
+            normal.relieve()
         if not budget:
             part.again()
         elif inbox.over:
@@ -270,9 +272,9 @@ def outside_outbox(post, inboxes, scheduler):
     judge_priority = judge_inbox.level
     ready = scheduler.ready.append
 
-    async def send(message, priority=None):
+    async def send(message, priority=None, overflow=None):
         kind = message.__class__
-        if kind is Line:
+        if kind is Line and overflow is None:
             if priority is None:
                 priority = judge_priority(message)
             lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
@@ -285,7 +287,7 @@ def outside_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return await lane.put(message, message)
-        if kind is Count:
+        if kind is Count and overflow is None:
             if priority is None:
                 priority = judge_priority(message)
             lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
@@ -298,11 +300,11 @@ def outside_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return await lane.put(message, message)
-        return await post.send(message, priority)
+        return await post.send(message, priority, overflow)
 
-    def try_send(message, priority=None):
+    def try_send(message, priority=None, overflow=None):
         kind = message.__class__
-        if kind is Line:
+        if kind is Line and overflow is None:
             if priority is None:
                 priority = judge_priority(message)
             lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
@@ -315,7 +317,7 @@ def outside_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return lane.put_now(message, message)
-        if kind is Count:
+        if kind is Count and overflow is None:
             if priority is None:
                 priority = judge_priority(message)
             lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
@@ -328,6 +330,6 @@ def outside_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return lane.put_now(message, message)
-        return post.try_send(message, priority)
+        return post.try_send(message, priority, overflow)
 
     return send, try_send

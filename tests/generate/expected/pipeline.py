@@ -13,9 +13,9 @@ def reader_outbox(post, inboxes, scheduler):
     counter_normal_append = counter_normal_queue.append
     ready = scheduler.ready.append
 
-    async def send(message, priority=None):
+    async def send(message, priority=None, overflow=None):
         kind = message.__class__
-        if kind is Line and priority is None:
+        if kind is Line and priority is None and overflow is None:
             if len(counter_normal_queue) < counter_normal.room:
                 counter_normal_append(message)
                 if counter_inbox.idle:
@@ -25,11 +25,11 @@ def reader_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return await counter_normal.put(message, message)
-        return await post.send(message, priority)
+        return await post.send(message, priority, overflow)
 
-    def try_send(message, priority=None):
+    def try_send(message, priority=None, overflow=None):
         kind = message.__class__
-        if kind is Line and priority is None:
+        if kind is Line and priority is None and overflow is None:
             if len(counter_normal_queue) < counter_normal.room:
                 counter_normal_append(message)
                 if counter_inbox.idle:
@@ -39,7 +39,7 @@ def reader_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return counter_normal.put_now(message, message)
-        return post.try_send(message, priority)
+        return post.try_send(message, priority, overflow)
 
     return send, try_send
 
@@ -60,11 +60,12 @@ def reader_receiver(inbox):
                 return inbox.take_signal()
             if not left:
                 left = await inbox.breathe()
+                continue
             if normal_queue:
                 message = take_normal()
                 normal_taken += 1
-                if normal.waiting:
-                    normal.settle()
+                if normal.pressed:
+                    normal.relieve()
                 break
             await inbox.rest()
         left -= 1
@@ -84,8 +85,8 @@ def reader_receiver(inbox):
         if normal_queue:
             message = take_normal()
             normal_taken += 1
-            if normal.waiting:
-                normal.settle()
+            if normal.pressed:
+                normal.relieve()
         else:
             return inbox.nothing()
         inbox.current = message
@@ -110,9 +111,9 @@ def counter_outbox(post, inboxes, scheduler):
     total_normal_append = total_normal_queue.append
     ready = scheduler.ready.append
 
-    async def send(message, priority=None):
+    async def send(message, priority=None, overflow=None):
         kind = message.__class__
-        if kind is Count and priority is None:
+        if kind is Count and priority is None and overflow is None:
             if len(total_normal_queue) < total_normal.room:
                 total_normal_append(message)
                 if total_inbox.idle:
@@ -122,11 +123,11 @@ def counter_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return await total_normal.put(message, message)
-        return await post.send(message, priority)
+        return await post.send(message, priority, overflow)
 
-    def try_send(message, priority=None):
+    def try_send(message, priority=None, overflow=None):
         kind = message.__class__
-        if kind is Count and priority is None:
+        if kind is Count and priority is None and overflow is None:
             if len(total_normal_queue) < total_normal.room:
                 total_normal_append(message)
                 if total_inbox.idle:
@@ -136,7 +137,7 @@ def counter_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return total_normal.put_now(message, message)
-        return post.try_send(message, priority)
+        return post.try_send(message, priority, overflow)
 
     return send, try_send
 
@@ -167,8 +168,8 @@ def counter_worker(inbox, ctx, actor, part):
                 handle(ctx, message)
         except BaseException as error:
             return part.broke(error, message)
-        if normal.waiting:
-            normal.settle()
+        if normal.pressed:
+            normal.relieve()
         if not budget:
             part.again()
         elif inbox.over:
@@ -186,11 +187,11 @@ def counter_worker(inbox, ctx, actor, part):
 def total_outbox(post, inboxes, scheduler):
     """What total sends: nothing that is known beforehand."""
 
-    async def send(message, priority=None):
-        return await post.send(message, priority)
+    async def send(message, priority=None, overflow=None):
+        return await post.send(message, priority, overflow)
 
-    def try_send(message, priority=None):
-        return post.try_send(message, priority)
+    def try_send(message, priority=None, overflow=None):
+        return post.try_send(message, priority, overflow)
 
     return send, try_send
 
@@ -220,11 +221,12 @@ def total_worker(inbox, ctx, actor, part):
                     continue
                 if not left:
                     left = await inbox.breathe()
+                    continue
                 if normal_queue:
                     message = take_normal()
                     normal_taken += 1
-                    if normal.waiting:
-                        normal.settle()
+                    if normal.pressed:
+                        normal.relieve()
                 elif inbox.over:
                     return
                 else:
@@ -256,9 +258,9 @@ def outside_outbox(post, inboxes, scheduler):
     total_normal_append = total_normal_queue.append
     ready = scheduler.ready.append
 
-    async def send(message, priority=None):
+    async def send(message, priority=None, overflow=None):
         kind = message.__class__
-        if kind is Line and priority is None:
+        if kind is Line and priority is None and overflow is None:
             if len(counter_normal_queue) < counter_normal.room:
                 counter_normal_append(message)
                 if counter_inbox.idle:
@@ -268,7 +270,7 @@ def outside_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return await counter_normal.put(message, message)
-        if kind is Count and priority is None:
+        if kind is Count and priority is None and overflow is None:
             if len(total_normal_queue) < total_normal.room:
                 total_normal_append(message)
                 if total_inbox.idle:
@@ -278,11 +280,11 @@ def outside_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return await total_normal.put(message, message)
-        return await post.send(message, priority)
+        return await post.send(message, priority, overflow)
 
-    def try_send(message, priority=None):
+    def try_send(message, priority=None, overflow=None):
         kind = message.__class__
-        if kind is Line and priority is None:
+        if kind is Line and priority is None and overflow is None:
             if len(counter_normal_queue) < counter_normal.room:
                 counter_normal_append(message)
                 if counter_inbox.idle:
@@ -292,7 +294,7 @@ def outside_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return counter_normal.put_now(message, message)
-        if kind is Count and priority is None:
+        if kind is Count and priority is None and overflow is None:
             if len(total_normal_queue) < total_normal.room:
                 total_normal_append(message)
                 if total_inbox.idle:
@@ -302,6 +304,6 @@ def outside_outbox(post, inboxes, scheduler):
                         scheduler.rise()
                 return True
             return total_normal.put_now(message, message)
-        return post.try_send(message, priority)
+        return post.try_send(message, priority, overflow)
 
     return send, try_send
