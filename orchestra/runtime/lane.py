@@ -94,7 +94,6 @@ class Lane:
         "_gate",
         "_granted",
         "_keeps",
-        "_loop",
         "_spare",
         "_watch",
         "blocked",
@@ -107,6 +106,7 @@ class Lane:
         "episode",
         "evict_after",
         "evicted",
+        "loop",
         "peak",
         "policy",
         "pressed",
@@ -151,7 +151,7 @@ class Lane:
         self._gate = Gate.OPEN
         self._spare = 0
         self._keeps = False
-        self._loop = loop
+        self.loop = loop
         self._clock = loop.time if isinstance(loop, asyncio.BaseEventLoop) else monotonic
         self._around = around
         self._watch: asyncio.TimerHandle | None = None
@@ -216,8 +216,8 @@ class Lane:
     def admit(self, entry: Any, message: Any, policy: Overflow | None = None) -> Ticket | bool:
         """Put an entry now (True), drop it now (False), or join those who wait, with a ticket to redeem.
 
-        Raises `Full` or `Closed` with the message. A receiver that sends to itself gets `Full`, or drops, where
-        it would wait: nobody would make room. A lane that is no longer open lets nobody join.
+        Raises `Full` or `Closed` with the message. A receiver that sends to itself gets `Full`, or drops,
+        where it would wait: nobody would make room. A lane that is no longer open lets nobody join.
         """
         if self.offer(entry):
             return True
@@ -264,7 +264,7 @@ class Lane:
         try:
             await ticket.future
             while ticket.granted and self._granted[0] is not ticket:
-                ticket.future = self._loop.create_future()
+                ticket.future = self.loop.create_future()
                 ticket.early = True
                 await ticket.future
         except BaseException:
@@ -348,7 +348,7 @@ class Lane:
         return any(ticket.first for line in (self.waiting, self._granted) for ticket in line)
 
     def _join(self, *, first: bool = False) -> Ticket:
-        ticket = Ticket(self._loop.create_future(), self._clock(), first=first)
+        ticket = Ticket(self.loop.create_future(), self._clock(), first=first)
         self.waiting[ticket] = None
         self.room = 0
         self.pressed = True
@@ -375,14 +375,14 @@ class Lane:
             self._mark()
             return False
         ticket = self._join()
-        ticket.timer = self._loop.call_later(wait, self._wait_ran_out, ticket, ticket.since + wait)
+        ticket.timer = self.loop.call_later(wait, self._wait_ran_out, ticket, ticket.since + wait)
         return ticket
 
     def _wait_ran_out(self, ticket: Ticket, due: float) -> None:
         if ticket not in self.waiting:
             return
         if (early := due - self._clock()) > EARLY:
-            ticket.timer = self._loop.call_later(max(early, 0.001), self._wait_ran_out, ticket, due)
+            ticket.timer = self.loop.call_later(max(early, 0.001), self._wait_ran_out, ticket, due)
             return
         self._give_up(ticket, "waited")
         self._mark()
@@ -402,7 +402,7 @@ class Lane:
     def _look_again(self, taken: int, unchanged: int) -> None:
         """Every quarter of `evict_after`: has a message been taken since blocking senders began to wait?"""
         assert self.evict_after is not None
-        self._watch = self._loop.call_later(self.evict_after / 4, self._look, taken, unchanged + 1)
+        self._watch = self.loop.call_later(self.evict_after / 4, self._look, taken, unchanged + 1)
 
     def _look(self, taken: int, unchanged: int) -> None:
         self._watch = None

@@ -1,7 +1,6 @@
 """What becomes visible of lanes under pressure: congestion, stalled receivers, starving lanes."""
 
 from collections.abc import Callable
-from time import monotonic
 
 import attrs
 
@@ -10,7 +9,7 @@ from orchestra.runtime.lane import Lane
 from orchestra.runtime.log import logger
 
 QUIET = 1.0
-"""Seconds that must have passed since the last line about a lane for another one to be logged."""
+"""Seconds after a line about a lane in which no other one is logged."""
 
 
 @attrs.frozen
@@ -30,12 +29,15 @@ class Congestion:
 
 
 class Pressure:
-    """Tells the hook of each change, and the log, though not more than once a second for each lane."""
+    """Tells the hook of each change, and the log, though not more than once a second for each lane.
+
+    After changes that were left out, the last of them is logged when the second is over.
+    """
 
     def __init__(self, hook: Callable[[Congestion], object] | None) -> None:
         self._hook = hook
-        self._logged: dict[Lane, float] = {}
-        self._unlogged: dict[Lane, int] = {}
+        self._quiet: dict[Lane, list[Congestion]] = {}
+        """The lanes that were logged within the last second, each with the changes left out since."""
 
     def report(self, lane: Lane, congested: bool) -> None:
         """A lane has become congested or has recovered."""
@@ -75,18 +77,22 @@ class Pressure:
             extra={"subsystem": lane.subsystem, "priority": lane.priority.name},
         )
 
-    def _log(self, lane: Lane, change: Congestion) -> None:
-        now = monotonic()
-        if now - self._logged.get(lane, -QUIET) < QUIET:
-            self._unlogged[lane] = self._unlogged.get(lane, 0) + 1
+    def _log(self, lane: Lane, change: Congestion, left_out: int = 0) -> None:
+        if lane in self._quiet:
+            self._quiet[lane].append(change)
             return
-        self._logged[lane] = now
+        self._quiet[lane] = []
+        lane.loop.call_later(QUIET, self._log_latest, lane)
         logger.warning(
             "the %s lane of %r %s, %d messages dropped so far (%d changes not logged)",
             change.priority.name,
             change.subsystem,
             "is congested" if change.congested else "has recovered",
             change.dropped,
-            self._unlogged.pop(lane, 0),
+            left_out,
             extra=attrs.asdict(change),
         )
+
+    def _log_latest(self, lane: Lane) -> None:
+        if left_out := self._quiet.pop(lane):
+            self._log(lane, left_out[-1], len(left_out) - 1)

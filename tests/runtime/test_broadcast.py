@@ -98,7 +98,9 @@ def test_all_boxed_receivers_share_one_packing(
             await turns()
             message = kind(1, ["a"])
             await running.send(message)
-            entries = [running._assembly.ensemble.inboxes[name].lanes[0].queue[0] for name in ("first", "second")]
+            entries = [
+                running._assembly.ensemble.inboxes[name].lanes[0].queue[0] for name in ("first", "second")
+            ]
             assert [isinstance(entry, Box) for entry in entries] == list(boxed)
             if all(boxed):
                 assert entries[0] is entries[1]
@@ -157,7 +159,9 @@ def test_the_waits_run_side_by_side(kind: type) -> None:
             began = loop.time()
             assert await running.send(kind(5)) is False
             assert loop.time() - began == pytest.approx(0.3, abs=1e-6)
-            assert [dict(running.meters()[name].dropped_by) for name in ("first", "second")] == [{"waited": 1}] * 2
+            assert [dict(running.meters()[name].dropped_by) for name in ("first", "second")] == [
+                {"waited": 1}
+            ] * 2
             first.gate.set(), second.gate.set()
 
     run(main())
@@ -385,7 +389,9 @@ def test_nothing_is_collected_before_the_start() -> None:
 
 def test_many_subscribers_that_take_nothing_hold_no_more_than_their_capacities() -> None:
     async def main() -> None:
-        fields = {f"s{n}": subsystem(subscribes=[Sample], message_capacity=1, overflow=Drop(0)) for n in range(50)}
+        fields = {
+            f"s{n}": subsystem(subscribes=[Sample], message_capacity=1, overflow=Drop(0)) for n in range(50)
+        }
         space = {"__annotations__": dict.fromkeys(fields, Gated), "__module__": __name__, **fields}
         many = orchestra(signal=Bell, event=Knock)(type("Many", (), space))
         workers = {name: Gated() for name in fields}

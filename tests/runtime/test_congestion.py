@@ -1,4 +1,4 @@
-"""The congestion rule in whole orchestras, on a clock of the test's own: waits, marks, recovery, and who is told."""
+"""The congestion rule in whole orchestras, on a clock of the test's own: waits, marks, and who is told."""
 
 import asyncio
 import logging
@@ -25,7 +25,6 @@ from orchestra import (
     start,
     subsystem,
 )
-from orchestra.runtime import pressure
 from orchestra.runtime.pressure import Congestion
 from tests.runtime.clockwork import run
 from tests.runtime.players import Awaits, Bell, Calls, Gated, Job, Knock, Note, Runs, alone, turns
@@ -492,23 +491,23 @@ def test_the_hook_is_told_once_of_congestion_and_once_of_recovery(caplog: pytest
     assert lines[0].levelno == logging.WARNING
 
 
-def test_the_log_says_how_many_changes_it_left_out(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_the_log_leaves_out_changes_within_a_second_and_then_says_the_last(
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    clock = [100.0]
-    monkeypatch.setattr(pressure, "monotonic", lambda: clock[0])
-
     async def main() -> None:
         worker = Gated()
         async with start(alone(worker, message_capacity=4, overflow=Drop(0.01))) as running:
             await congest_and_recover(running, worker, 2)
-            clock[0] += 1.5
-            await congest_and_recover(running, worker, 1)
+            await asyncio.sleep(2.5)
 
     with caplog.at_level(logging.INFO, "orchestra"):
         run(main())
     texts = [record.getMessage() for record in caplog.records if hasattr(record, "congested")]
-    assert [text.partition(" (")[2] for text in texts] == ["0 changes not logged)", "3 changes not logged)"]
+    assert [text.partition(",")[0].partition("'worker' ")[2] for text in texts] == [
+        "is congested",
+        "has recovered",
+    ]
+    assert [text.partition(" (")[2] for text in texts] == ["0 changes not logged)", "2 changes not logged)"]
 
 
 def test_a_hook_that_raises_is_logged_and_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
@@ -644,7 +643,9 @@ def test_the_peak_is_the_capacity_once_a_send_found_the_lane_full() -> None:
 def test_meters_add_up_over_lanes_and_reasons() -> None:
     async def main() -> None:
         worker = Gated()
-        app = alone(worker, message_capacity={HIGH: 1, NORMAL: 2}, overflow={HIGH: Fail(), NORMAL: Drop(0.01)})
+        app = alone(
+            worker, message_capacity={HIGH: 1, NORMAL: 2}, overflow={HIGH: Fail(), NORMAL: Drop(0.01)}
+        )
         async with start(app) as running:
             await filled(running, 2)
             running.try_send(Job(), priority=HIGH)
@@ -677,7 +678,7 @@ def _timed(loop_factory: Any, wait: float) -> list[float]:
             for _ in range(12):
                 worker.gate.clear()
                 await filled(running, 1)
-                time.sleep(0.0007)
+                time.sleep(0.0007)  # noqa: ASYNC251 - the loop's idea of the time is old now
                 began = time.perf_counter()
                 assert await running.send(Job(1)) is False
                 took.append(time.perf_counter() - began)
@@ -749,8 +750,9 @@ def test_an_unconfigured_program_prints_nothing() -> None:
         asyncio.run(main())
     """
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False
+        [sys.executable, "-X", "dev", "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-

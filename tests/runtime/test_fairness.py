@@ -66,7 +66,7 @@ def test_what_was_taken_before_the_lower_lane_had_a_message_does_not_count() -> 
 
 @given(st.integers(1, 5), st.integers(2, 4), st.lists(st.integers(0, 7), max_size=300))
 def test_a_waiting_lane_is_served_within_its_bound(limit: int, count: int, happenings: list[int]) -> None:
-    """Each lower lane waits for at most `limit` messages, and once for each other lower lane as long again."""
+    """Each lower lane waits for `limit` messages at most, and for each other lower lane as long again."""
     lanes = [Queue() for _ in range(count)]
     order = Turns(lanes, limit)  # type: ignore[arg-type]
     passed = [0] * count
@@ -134,7 +134,9 @@ def test_a_lower_lane_is_served_within_the_bound(style: type, fairness: int | No
 def test_signals_and_control_stay_first() -> None:
     async def main() -> None:
         worker = Gated()
-        async with start(alone(worker, priorities=LEVELS, fairness=1), dead_letters=lambda _: None) as running:
+        async with start(
+            alone(worker, priorities=LEVELS, fairness=1), dead_letters=lambda _: None
+        ) as running:
             await running.send(Job(0))
             await turns()
             for n in range(4):

@@ -125,6 +125,7 @@ def test_one_send_may_ask_for_another_policy(lane: Overflow, asked: Overflow) ->
                     await sending
             else:
                 assert await sending is not isinstance(asked, Drop)
+            await turns()
             assert await running.send(Job(10), overflow=asked) is True
 
     run(main())
@@ -183,7 +184,7 @@ def test_each_lane_has_the_policy_that_is_declared_for_it_and_block_where_none_i
     run(main())
 
 
-def test_a_subsystem_and_on_event_may_ask_as_the_outside_does() -> None:
+def test_a_subsystem_may_ask_as_the_outside_does() -> None:
     outcomes: list[Any] = []
 
     async def pass_on(ctx: Any, message: Job) -> None:
@@ -197,10 +198,10 @@ def test_a_subsystem_and_on_event_may_ask_as_the_outside_does() -> None:
             await asyncio.sleep(1)
             await running.send(Job(2))
             await asyncio.sleep(1)
-            assert outcomes == [True, False, True, False] or outcomes.count(False) == 2
+            assert outcomes == [True, False, True, False]
             second.gate.set()
             await running.drain()
-        assert len(second.got) == outcomes.count(True)
+        assert numbers(second.got) == [1, 2]
 
     run(main())
 

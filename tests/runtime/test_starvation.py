@@ -100,11 +100,11 @@ def test_a_receiver_that_takes_nothing_starves_no_lane(caplog: pytest.LogCapture
 def test_a_lane_that_is_served_now_and_then_does_not_starve(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         worker = Awaits(lambda ctx, message: asyncio.sleep(0.3))
-        async with start(alone(worker, priorities=LEVELS)) as running:
-            for round in range(5):
+        async with start(alone(worker, priorities=LEVELS, message_capacity=2)) as running:
+            for time in range(5):
                 await running.send(Job(0), priority=HIGH)
                 await running.send(Job(1))
-                await flood(running, 6 * round + 3)
+                await flood(running, 6 * time + 3)
                 await asyncio.sleep(3)
             assert running.meters()["worker"].lanes[NORMAL].starved == 0
             await running.drain()
