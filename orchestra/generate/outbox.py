@@ -29,8 +29,10 @@ def write_outbox(
     with writer.block(f"def {function}(post, inboxes, scheduler)"):
         writer.line(f'"""What {sender} sends: {_summary(direct)}."""')
         receivers = dict.fromkeys(receiver for route in direct for receiver in receivers_of(route))
+        together = [receivers_of(route) for route in direct if len(receivers_of(route)) > 1]
+        told_together = {receiver for group in together for receiver in group}
         for receiver in receivers:
-            _write_receiver(writer, plan, receiver)
+            _write_receiver(writer, plan, receiver, broadcast=receiver in told_together)
         if any(_is_actor(plan.subsystems.get(receiver)) for receiver in receivers):
             writer.line("ready = scheduler.ready.append")
         for is_async in (True, False):
@@ -62,7 +64,7 @@ def _summary(routes: list[Route]) -> str:
     return ", ".join(told) or "nothing that is known beforehand"
 
 
-def _write_receiver(writer: Writer, plan: Plan, receiver: str) -> None:
+def _write_receiver(writer: Writer, plan: Plan, receiver: str, *, broadcast: bool) -> None:
     subsystem = plan.subsystems.get(receiver)
     writer.line(f'{receiver}_inbox = inboxes["{receiver}"]')
     if subsystem is not None and (subsystem.has_priority or len(subsystem.lanes) > 1):
@@ -72,8 +74,9 @@ def _write_receiver(writer: Writer, plan: Plan, receiver: str) -> None:
     elif (lane := _default_lane(subsystem, receiver)) is not None:
         normal = writer.bind(Priority.NORMAL, "NORMAL")
         writer.line(f"{lane} = {receiver}_inbox.by_priority[{normal}]")
-        writer.line(f"{lane}_queue = {lane}.queue")
-        writer.line(f"{lane}_append = {lane}_queue.append")
+        if broadcast or subsystem is None or len(subsystem.lanes) == 1:
+            writer.line(f"{lane}_queue = {lane}.queue")
+            writer.line(f"{lane}_append = {lane}_queue.append")
 
 
 def _default_lane(subsystem: SubsystemPlan | None, receiver: str) -> str | None:

@@ -126,8 +126,6 @@ def keeper_outbox(post, inboxes, scheduler):
     reader_inbox = inboxes["reader"]
     reader_lanes = reader_inbox.by_priority
     reader_normal = reader_inbox.by_priority[NORMAL]
-    reader_normal_queue = reader_normal.queue
-    reader_normal_append = reader_normal_queue.append
     outgoing_inbox = inboxes["outgoing"]
     outgoing_normal = outgoing_inbox.by_priority[NORMAL]
     outgoing_normal_queue = outgoing_normal.queue
@@ -233,8 +231,6 @@ def outside_outbox(post, inboxes, scheduler):
     reader_inbox = inboxes["reader"]
     reader_lanes = reader_inbox.by_priority
     reader_normal = reader_inbox.by_priority[NORMAL]
-    reader_normal_queue = reader_normal.queue
-    reader_normal_append = reader_normal_queue.append
     keeper_inbox = inboxes["keeper"]
     keeper_normal = keeper_inbox.by_priority[NORMAL]
     keeper_normal_queue = keeper_normal.queue
