@@ -119,42 +119,44 @@ class Part:
     # its life
 
     async def _live(self) -> None:
+        """The whole life. It awaits `serve` itself: each coroutine between costs time at each step."""
+        started = False
         error: BaseException | None = None
         try:
-            await self._serve_between_hooks()
+            await self._call_hook("started")
+            started = True
+            if self.work is not None:
+                await self._serve_by(self.work)
+            elif self.serve is not None:
+                await self.serve()
         except BaseException as raised:
             if isinstance(raised, GeneratorExit) and self._is_left_behind:
                 raise  # it is collected: there is nobody to tell
             error = raised
+        if started:
+            error = await self._stopped(error)
         self.done = True
         self._ended(self, error)
         if isinstance(error, (KeyboardInterrupt, SystemExit)):
             self.task.add_done_callback(asyncio.Task.exception)  # the loop raises it: nobody else asks for it
             raise error
 
-    async def _serve_between_hooks(self) -> None:
-        await self._call_hook("started")
+    async def _stopped(self, error: BaseException | None) -> BaseException | None:
+        """Run `stopped`; give the error of the life so far, or its own."""
         try:
-            await self._serve()
-        except GeneratorExit:  # nothing can be awaited
-            raise
-        except BaseException as error:
-            try:
-                await self._call_hook("stopped")
-            except BaseException as another:
-                error.add_note(f"and stopped() of {self.name!r} then raised {another!r}")
-            raise
-        await self._call_hook("stopped")
+            await self._call_hook("stopped")
+        except BaseException as another:
+            if error is None:
+                return another
+            error.add_note(f"and stopped() of {self.name!r} then raised {another!r}")
+        return error
 
-    async def _serve(self) -> None:
-        if self.work is None:
-            assert self.serve is not None
-            await self.serve()
-            return
+    async def _serve_by(self, work: Step) -> None:
+        """Let the ready-queue call `work` in the context of the strand, until it has no more to do."""
         inbox = self.inbox
         assert inbox.strand is not None
         run: Any = inbox.strand.context.run
-        inbox.work = partial(run, self.work)
+        inbox.work = partial(run, work)
         self._serving = True
         self._scheduler.add(inbox.work)
         try:
