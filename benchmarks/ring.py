@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
+from types import FunctionType
 from typing import Any, TypeAlias
 
 import msgspec
@@ -35,6 +36,24 @@ class Track:
         return self.left > 0
 
 
+def with_code_of_its_own(station: MakeStation) -> MakeStation:
+    """Give a class a copy of its handler's code, as a class that was written out would have.
+
+    The classes of a ring are made by one function, so their handlers would share one code object, and with
+    it the interpreter's inline caches, which then see as many message classes as there are subsystems.
+    """
+    kind: Any = station
+    handle = kind.handle
+    kind.handle = FunctionType(
+        handle.__code__.replace(),
+        handle.__globals__,
+        handle.__name__,
+        handle.__defaults__,
+        handle.__closure__,
+    )
+    return station
+
+
 def synchronous(onward: MakeMessage) -> MakeStation:
     class Station(Actor):
         def __init__(self, track: Track) -> None:
@@ -47,7 +66,7 @@ def synchronous(onward: MakeMessage) -> MakeStation:
             elif self.track.another():
                 ctx.try_send(onward(HOPS))
 
-    return Station
+    return with_code_of_its_own(Station)
 
 
 def asynchronous(onward: MakeMessage) -> MakeStation:
@@ -62,7 +81,7 @@ def asynchronous(onward: MakeMessage) -> MakeStation:
             elif self.track.another():
                 await ctx.send(onward(HOPS))
 
-    return Station
+    return with_code_of_its_own(Station)
 
 
 class Ring:
