@@ -1,7 +1,7 @@
 """`python -m benchmarks.figures [--check]`: put the committed figures into the documentation.
 
-In a page, what stands between `<!-- figures: NAME -->` and `<!-- end of figures -->` is made from
-`benchmarks/results/NAME-3.x.json`, from that of the newest Python. With `--check` nothing is written, and the
+In README.md and the pages of docs/, what stands between `<!-- figures: NAME -->` and
+`<!-- end of figures -->` is made from a file in `benchmarks/results/`, from that of the newest Python. With `--check` nothing is written, and the
 exit status is 1 when a page is not up to date.
 """
 
@@ -75,7 +75,41 @@ def priority(record: Record) -> Iterator[str]:
     yield _where(record)
 
 
-MAKERS: Mapping[str, Callable[[Record], Iterator[str]]] = {"congestion": congestion, "priority": priority}
+def to_floor(record: Record) -> Iterator[str]:
+    """A table of what was measured, each as a ratio to the floor of its round."""
+    (group,) = record["groups"].values()
+    yield f"| {group['title']} | {group['unit']} | × floor |"
+    yield "|---|--:|--:|"
+    for result in group["results"]:
+        yield f"| {result['name']} | {result['median']:,.0f} | {result['ratio_to_floor']:.1f} |"
+    yield ""
+    yield _where(record)
+
+
+def boxing(record: Record) -> Iterator[str]:
+    """What a boxed send costs beside the same send unboxed."""
+    (group,) = record["groups"].values()
+    costs = {result["name"]: result for result in group["results"]}
+    yield "| a send to a synchronous Actor | unboxed | boxed | boxed × unboxed |"
+    yield "|---|--:|--:|--:|"
+    for name, boxed in costs.items():
+        if name.endswith(", boxed"):
+            plain = costs[name.removesuffix(", boxed")]
+            ratio = boxed["median"] / plain["median"]
+            what = name.partition(" to ")[0]
+            yield f"| {what} | {plain['median']:,.0f} ns | {boxed['median']:,.0f} ns | {ratio:.1f} |"
+    yield ""
+    yield _where(record)
+
+
+MAKERS: Mapping[str, tuple[str, Callable[[Record], Iterator[str]]]] = {
+    "boxing": ("send", boxing),
+    "congestion": ("congestion", congestion),
+    "priority": ("priority", priority),
+    "ring": ("ring", to_floor),
+    "send": ("send", to_floor),
+}
+"""For each name in a page: the file of figures, and what is made of it."""
 
 
 def _short(result: Record) -> str:
@@ -100,8 +134,9 @@ def filled(text: str, folder: Path = RESULTS) -> str:
 
     def fill(place: re.Match[str]) -> str:
         start, name, end = place.groups()
-        record = newest(name, folder)
-        lines = [NOT_MEASURED] if record is None else list(MAKERS[name](record))
+        source, make = MAKERS[name]
+        record = newest(source, folder)
+        lines = [NOT_MEASURED] if record is None else list(make(record))
         return "\n".join([start, *lines, "", end])
 
     return _PLACE.sub(fill, text)
@@ -115,7 +150,9 @@ def main(words: Sequence[str] | None = None, docs: Path = DOCS, folder: Path = R
     )
     check = parser.parse_args(words).check
     stale = False
-    for page in sorted(docs.glob("*.md")):
+    for page in [docs.parent / "README.md", *sorted(docs.glob("*.md"))]:
+        if not page.exists():
+            continue
         text = page.read_text(encoding="utf-8")
         new = filled(text, folder)
         if new != text:
