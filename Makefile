@@ -100,6 +100,7 @@ docs: $(VENV)/.ready-docs-$(PYTHON_VERSION)
 bench: $(VENV)/.ready-$(PYTHON_VERSION)
 	$(BIN)/python -m benchmarks
 	$(MAKE) bench-newest
+	$(BIN)/python -m benchmarks.figures
 
 clean:
 	rm -rf .venv* build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

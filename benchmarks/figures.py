@@ -1,8 +1,8 @@
 """`python -m benchmarks.figures [--check]`: put the committed figures into the documentation.
 
 In README.md and the pages of docs/, what stands between `<!-- figures: NAME -->` and
-`<!-- end of figures -->` is made from a file in `benchmarks/results/`, from that of the newest Python. With `--check` nothing is written, and the
-exit status is 1 when a page is not up to date.
+`<!-- end of figures -->` is made from a file in `benchmarks/results/`, from that of the newest Python.
+With `--check` nothing is written, and the exit status is 1 when a page is not up to date.
 """
 
 import argparse
