@@ -152,10 +152,7 @@ def _write_broadcast(writer: Writer, plan: Plan, codecs: Codecs, route: Route, *
         for receiver in route.receivers:
             subsystem = plan.subsystems[receiver]
             lane, entry = lane_name(receiver, Priority.NORMAL), entries[receiver]
-            with writer.block(f"if len({lane}_queue) < {lane}.room"):
-                writer.line(f"{lane}_append({entry})")
-                _write_wake(writer, subsystem, receiver)
-            _write_no_room(writer, _policy(subsystem), lane, entry)
+            _write_offer(writer, subsystem, lane, entry)
         with writer.block("if late"):
             count = len(route.receivers)
             places = f"post.living(late, {count})"
@@ -167,11 +164,18 @@ def _write_broadcast(writer: Writer, plan: Plan, codecs: Codecs, route: Route, *
         writer.line("return taken")
 
 
-def _write_no_room(writer: Writer, policy: Overflow, lane: str, entry: str) -> None:
+def _write_offer(writer: Writer, subsystem: SubsystemPlan, lane: str, entry: str) -> None:
+    """Write what is done with one lane of a broadcast. A marked lane has no room, so the mark comes first."""
+    policy = _policy(subsystem)
+    first = "if"
     if isinstance(policy, Drop):
-        with writer.block(f"elif {lane}.congested"):
+        with writer.block(f"if {lane}.congested"):
             writer.line(f"{lane}.early += 1")
             writer.line("taken = False")
+        first = "elif"
+    with writer.block(f"{first} len({lane}_queue) < {lane}.room"):
+        writer.line(f"{lane}_append({entry})")
+        _write_wake(writer, subsystem, subsystem.name)
     otherwise = f"elif not {lane}.displace({entry})" if isinstance(policy, DropOldest) else "else"
     with writer.block(otherwise):
         writer.line(f"late += (({lane}, {entry}),)")
