@@ -176,8 +176,12 @@ def _write_offer(writer: Writer, subsystem: SubsystemPlan, lane: str, entry: str
     with writer.block(f"{first} len({lane}_queue) < {lane}.room"):
         writer.line(f"{lane}_append({entry})")
         _write_wake(writer, subsystem, subsystem.name)
-    otherwise = f"elif not {lane}.displace({entry})" if isinstance(policy, DropOldest) else "else"
-    with writer.block(otherwise):
+    if isinstance(policy, DropOldest):
+        with writer.block(f"elif {lane}.displaces"):
+            writer.line(f"{lane}_queue.popleft()")
+            writer.line(f"{lane}_append({entry})")
+            writer.line(f"{lane}.displaced += 1")
+    with writer.block("else"):
         writer.line(f"late += (({lane}, {entry}),)")
 
 

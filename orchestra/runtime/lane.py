@@ -83,7 +83,7 @@ class Surroundings:
 class Lane:
     """A lane at run time. It belongs to one event loop.
 
-    Generated code reads `queue`, `room`, `congested` and `pressed`; whoever takes a message calls `relieve`
+    Generated code reads `queue`, `room`, `congested`, `displaces` and `pressed`; who takes a message calls `relieve`
     when the lane is pressed. `early` counts what was dropped because of the mark, `displaced` what
     `DropOldest` threw out, `dropped` the rest by reason. `evict_after` is in seconds.
     """
@@ -98,14 +98,15 @@ class Lane:
         "_watch",
         "blocked",
         "blocked_seconds",
+        "buried",
         "capacity",
         "congested",
         "displaced",
+        "displaces",
         "dropped",
         "early",
         "episode",
         "evict_after",
-        "evicted",
         "loop",
         "peak",
         "policy",
@@ -141,9 +142,10 @@ class Lane:
         self.stalled = False
         self.blocked = 0
         self.blocked_seconds = 0.0
-        self.evicted = 0
+        self.buried = 0
         self.early = 0
         self.displaced = 0
+        self.displaces = isinstance(plan.overflow, DropOldest)
         self.dropped: Counter[str] = Counter()
         self.peak = 0
         self.starved = 0
@@ -155,6 +157,11 @@ class Lane:
         self._clock = loop.time if isinstance(loop, asyncio.BaseEventLoop) else monotonic
         self._around = around
         self._watch: asyncio.TimerHandle | None = None
+
+    @property
+    def evicted(self) -> int:
+        """How many accepted messages will never be handled: buried, or thrown out by `DropOldest`."""
+        return self.buried + self.displaced
 
     @property
     def dropped_by(self) -> dict[str, int]:
@@ -242,12 +249,10 @@ class Lane:
 
     def displace(self, entry: Any) -> bool:
         """Put an entry into a full lane in place of the oldest one; False when the lane is not open."""
-        if self._gate is not Gate.OPEN:
+        if not self.displaces:
             return False
         self.queue.popleft()
         self.queue.append(entry)
-        self.peak = self.capacity
-        self.evicted += 1
         self.displaced += 1
         return True
 
@@ -432,13 +437,14 @@ class Lane:
             self.queue.append(entry)
             self._around.arrived()
         else:
-            self.evicted += 1
+            self.buried += 1
             self._around.bury(entry, "stopped")
 
     def _shut(self, gate: Gate) -> None:
         """Let those who wait go; those for whom a place is kept use it, unless the receiver has ended."""
         self._gate = gate
         self.room = 0
+        self.displaces = False
         self.congested = self.stalled = False
         while self.waiting:
             ticket, _ = self.waiting.popitem(last=False)
@@ -450,7 +456,7 @@ class Lane:
 
     def _bury_all(self, reason: str) -> None:
         while self.queue:
-            self.evicted += 1
+            self.buried += 1
             self._around.bury(self.queue.popleft(), reason)
 
 

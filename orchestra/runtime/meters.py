@@ -102,7 +102,7 @@ def _read_lane(lane: Lane, received: int) -> LaneMeters:
         blocked=lane.blocked,
         blocked_seconds=lane.blocked_seconds,
         waiting=lane.senders_waiting,
-        peak=max(lane.peak, queued),
+        peak=lane.capacity if lane.displaced else max(lane.peak, queued),
         congested=lane.congested,
         starved=lane.starved,
     )
