@@ -15,7 +15,8 @@ class Receipt:
     """How the entries of one inbox are taken.
 
     `lanes` stand most urgent first; `opens` says whether an entry may be a box; `fairness` is after how
-    many messages in a row a lower lane has its turn.
+    many messages in a row a lower lane has its turn; `circular` that messages may come back to their sender,
+    so that it matters for the end which tasks are still at work.
     """
 
     name: str
@@ -23,17 +24,34 @@ class Receipt:
     opens: bool
     kinds: tuple[type, ...]
     fairness: int | None
+    circular: bool
 
     @classmethod
     def of(cls, plan: Plan, name: str, lanes: tuple[LanePlan, ...], fairness: int | None = None) -> "Receipt":
         """How the inbox `name` is taken from."""
         routes = [route for route in plan.routes.values() if name in receivers_of(route)]
         opens = any(name in route.boxed for route in routes)
-        return cls(name, lanes, opens, tuple(route.kind for route in routes), fairness)
+        return cls(
+            name, lanes, opens, tuple(route.kind for route in routes), fairness, _is_circular(plan, name)
+        )
 
     def lane(self, lane: LanePlan) -> str:
         """The local name of a lane."""
         return lane_name("", lane.priority).removeprefix("_")
+
+
+def _is_circular(plan: Plan, name: str) -> bool:
+    """Whether a subsystem may send to itself, over any number of others."""
+    seen: set[str] = set()
+    ahead = [name]
+    while ahead:
+        subsystem = plan.subsystems.get(ahead.pop())
+        senders = set() if subsystem is None else set(subsystem.senders)
+        if name in senders:
+            return True
+        ahead += senders - seen
+        seen |= senders
+    return False
 
 
 def write_receiver(writer: Writer, receipt: Receipt, function: str) -> None:
@@ -160,6 +178,8 @@ def _write_waiting(writer: Writer, receipt: Receipt, name: str) -> None:
         writer.line("left -= 1")
         write_open(writer, receipt)
         writer.line("inbox.current = message")
+        if receipt.circular:
+            writer.line("inbox.hold()")
         writer.line("return message")
 
 
@@ -183,4 +203,6 @@ def _write_try_recv(writer: Writer, receipt: Receipt) -> None:
             writer.line("return inbox.nothing()")
         write_open(writer, receipt)
         writer.line("inbox.current = message")
+        if receipt.circular:
+            writer.line("inbox.hold()")
         writer.line("return message")

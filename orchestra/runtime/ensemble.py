@@ -16,6 +16,7 @@ from orchestra.runtime.part import Part
 from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler
 from orchestra.runtime.starvation import StarvationWatch
+from orchestra.runtime.telling import note, told
 
 GRACE = 0.5
 """Seconds that cancelled subsystems have before they are named in a `StopTimeout`."""
@@ -225,7 +226,7 @@ class Ensemble:
         if self.error is None:
             self.error = late
         else:
-            self.error.add_note(str(late))
+            note(self.error, str(late))
         self._end()
 
     def _end(self) -> None:
@@ -268,8 +269,8 @@ class Ensemble:
 
     def _fail(self, part: Part, error: BaseException) -> None:
         if self.error is not None:
-            logger.error("%r failed too: %r", part.name, error)
-            self.error.add_note(f"{part.name!r} failed too: {error!r}")
+            logger.error("%r failed too: %s", part.name, told(error))
+            note(self.error, f"{part.name!r} failed too: {told(error)}")
             return
         self.error = self._declared(part, error)
         if self.phase in (Phase.OPEN, Phase.DRAINING):
@@ -282,9 +283,9 @@ class Ensemble:
         """The failure as an instance of the error type that the orchestra declares."""
         where = "on_event" if part.name == EVENTS else f"subsystem {part.name!r}"
         if isinstance(error, self.plan.error):
-            error.add_note(f"raised in {where} of {self.plan.name}")
+            note(error, f"raised in {where} of {self.plan.name}")
             return error
-        text = f"{where} of {self.plan.name} failed: {type(error).__name__}: {error}"
+        text = f"{where} of {self.plan.name} failed: {told(error)}"
         declared = _made(self.plan.error, text)
         declared.__cause__ = error
         return declared
@@ -299,5 +300,5 @@ def _made(kind: type[Exception], text: str) -> Exception:
         return kind(text)
     except Exception as refused:
         error = OrchestraError(text)
-        error.add_note(f"the declared {kind.__qualname__} could not be made from a text: {refused!r}")
+        note(error, f"the declared {kind.__qualname__} could not be made from a text: {told(refused)}")
         return error

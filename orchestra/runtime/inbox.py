@@ -158,6 +158,7 @@ class Inbox:
 
     def take_signal(self) -> Any:
         """The next signal, or None after an order of the Actor itself was obeyed."""
+        self.current = None
         signal = self.signals.popleft()
         if signal.__class__ is Order:
             assert self.obey is not None
@@ -178,6 +179,7 @@ class Inbox:
         if self.over:
             await self._tell_end()
         task = asyncio.current_task()
+        self._know(task)
         if self.strand is not None and task is self.strand.task:
             self.parked = self.idle = True
             try:
@@ -190,7 +192,7 @@ class Inbox:
             self.idle = bool(self._others)
         else:
             self.idle = True
-            await self._wait_in(self._others, task)
+            await self._wait_in(self._others)
 
     async def rest_for_signal(self) -> None:
         """Wait until there may be a signal; raise `Closed` when no signal can come any more."""
@@ -198,6 +200,7 @@ class Inbox:
         if self.silent:
             await self._tell_end()
         task = asyncio.current_task()
+        self._know(task)
         if self.strand is not None and task is self.strand.task:
             self._listening = True
             try:
@@ -208,7 +211,7 @@ class Inbox:
                 raise
             self._listening = False
         else:
-            await self._wait_in(self._listeners, task)
+            await self._wait_in(self._listeners)
 
     async def breathe(self) -> int:
         """Let all others run once before taking more; return how many to take until the next time."""
@@ -225,6 +228,10 @@ class Inbox:
             raise
         self.note_peaks()
         return self._scheduler.budget
+
+    def hold(self) -> None:
+        """The running task has taken a message: the inbox does not rest until that task waits for another."""
+        self._know(asyncio.current_task())
 
     def note_peaks(self) -> None:
         """Remember how long the queues are; called once in a batch of messages."""
@@ -286,7 +293,7 @@ class Inbox:
     @property
     def resting(self) -> bool:
         """Whether every receiver waits and there is nothing to take."""
-        waiting = len(self._others) + len(self._listeners)
+        waiting = len(self._others) + len(self._listeners) + (self.parked or self._listening)
         if self.queued or len(self._receivers) > waiting:
             return False
         return self.idle or self._listening or bool(self._listeners)
@@ -333,10 +340,7 @@ class Inbox:
         error.__cause__ = self.failure
         return error
 
-    async def _wait_in(self, line: deque[asyncio.Future[None]], task: "asyncio.Task[Any] | None") -> None:
-        if task is not None and task not in self._receivers:
-            self._receivers.add(task)
-            task.add_done_callback(self._receiver_left)
+    async def _wait_in(self, line: deque[asyncio.Future[None]]) -> None:
         future: asyncio.Future[None] = self._loop.create_future()
         line.append(future)
         self._scheduler.poke()
@@ -347,6 +351,11 @@ class Inbox:
                 line.remove(future)
             self._pass_on()
             raise
+
+    def _know(self, task: "asyncio.Task[Any] | None") -> None:
+        if task is not None and task not in self._receivers:
+            self._receivers.add(task)
+            task.add_done_callback(self._receiver_left)
 
     def _receiver_left(self, task: "asyncio.Task[Any]") -> None:
         self._receivers.discard(task)

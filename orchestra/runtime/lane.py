@@ -83,8 +83,8 @@ class Surroundings:
 class Lane:
     """A lane at run time. It belongs to one event loop.
 
-    Generated code reads `queue`, `room`, `congested`, `displaces` and `pressed`; who takes a message calls `relieve`
-    when the lane is pressed. `early` counts what was dropped because of the mark, `displaced` what
+    Generated code reads `queue`, `room`, `congested`, `displaces` and `pressed`; who takes a message calls
+    `relieve` when the lane is pressed. `early` counts what was dropped because of the mark, `displaced` what
     `DropOldest` threw out, `dropped` the rest by reason. `evict_after` is in seconds.
     """
 

@@ -1,5 +1,6 @@
 """Dead letters: what was accepted, or under way, and will never be handled."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -39,7 +40,7 @@ class Letters:
         """Hand a letter over."""
         try:
             self._hook(letter)
-        except Exception:
+        except (Exception, asyncio.CancelledError):
             logger.exception("the dead_letters hook failed on a message to %r", letter.subsystem)
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from orchestra.plan import SubsystemPlan
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.scheduler import Scheduler, Step
 from orchestra.runtime.strand import Strand, park
+from orchestra.runtime.telling import note, told
 
 End = Callable[["Part", BaseException | None], None]
 
@@ -148,7 +149,7 @@ class Part:
         except BaseException as another:
             if error is None:
                 return another
-            error.add_note(f"and stopped() of {self.name!r} then raised {another!r}")
+            note(error, f"and stopped() of {self.name!r} then raised {told(another)}")
         return error
 
     async def _serve_by(self, work: Step) -> None:

@@ -1,5 +1,6 @@
 """What becomes visible of lanes under pressure: congestion, stalled receivers, starving lanes."""
 
+import asyncio
 from collections.abc import Callable
 
 import attrs
@@ -54,7 +55,7 @@ class Pressure:
             return
         try:
             self._hook(change)
-        except Exception:
+        except (Exception, asyncio.CancelledError):
             logger.exception("the on_congestion hook failed on the lane of %r", lane.subsystem)
 
     def stalled(self, lane: Lane) -> None:

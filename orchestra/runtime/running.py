@@ -14,6 +14,7 @@ from orchestra.runtime.ensemble import PATIENCE
 from orchestra.runtime.lifecycle import Phase
 from orchestra.runtime.live import Outgoing
 from orchestra.runtime.meters import Meters, read_meters, read_planned
+from orchestra.runtime.telling import note, told
 
 
 class Running:
@@ -148,11 +149,11 @@ class Running:
         except Exception as failure:
             if error is None or isinstance(error, Exception):
                 raise
-            error.add_note(f"and {self._ensemble.plan.name} failed: {failure!r}")
+            note(error, f"and {self._ensemble.plan.name} failed: {told(failure)}")
 
     def _note_failure(self, error: BaseException) -> None:
         if self._ensemble.error is not None and not self._raised:
-            error.add_note(f"and {self._ensemble.plan.name} failed: {self._ensemble.error!r}")
+            note(error, f"and {self._ensemble.plan.name} failed: {told(self._ensemble.error)}")
 
     async def _ended(self) -> None:
         """Wait for the end, and raise the error unless somebody had been told it before this call."""

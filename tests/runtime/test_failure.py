@@ -195,7 +195,7 @@ def test_an_error_in_stopped_after_a_failure_is_a_note() -> None:
     error = within(10, outcome(pair(Twice(failing(cause)), Collects()), Job()))
     assert error is not None
     assert error.__cause__ is cause
-    assert cause.__notes__ == ["and stopped() of 'first' then raised KeyError('again')"]
+    assert cause.__notes__ == ["and stopped() of 'first' then raised KeyError: 'again'"]
 
 
 def test_an_error_in_on_event_is_a_failure() -> None:
@@ -322,7 +322,7 @@ def test_what_fails_after_the_first_failure_is_a_note_and_is_logged(caplog: pyte
     with caplog.at_level(logging.ERROR, "orchestra"):
         error = within(10, main())
     assert "first" in str(error)
-    assert any("'second' failed too: KeyError('second')" in note for note in error.__notes__)
+    assert any("'second' failed too: KeyError: 'second'" in note for note in error.__notes__)
     assert "'second' failed too" in caplog.text
 
 

@@ -81,6 +81,7 @@ def reader_receiver(inbox):
         if isinstance(message, Box):
             message = message.codec.open(message)
         inbox.current = message
+        inbox.hold()
         return message
 
     async def following():
@@ -108,6 +109,7 @@ def reader_receiver(inbox):
         if isinstance(message, Box):
             message = message.codec.open(message)
         inbox.current = message
+        inbox.hold()
         return message
 
     async def recv_signal():
