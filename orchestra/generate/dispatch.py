@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from orchestra.generate.names import kind_name
 from orchestra.generate.receiving import (
     Receipt,
+    write_count,
     write_lanes,
     write_nonlocal,
     write_open,
@@ -65,6 +66,7 @@ def _write_work(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, meth
     with writer.block("def work(budget)"):
         write_nonlocal(writer, receipt)
         writer.line("message = None")
+        write_count(writer, receipt, begin=True)
         with writer.block("try"):
             with writer.block("while budget"):
                 with writer.block("if signals"):
@@ -76,7 +78,9 @@ def _write_work(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, meth
                 writer.line("budget -= 1")
                 _write_choice(writer, subsystem, methods)
         with writer.block("except BaseException as error"):
+            write_count(writer, receipt, begin=False)
             writer.line("return part.broke(error, message)")
+        write_count(writer, receipt, begin=False)
         write_relief(writer, receipt)
         with writer.block("if not budget"):
             writer.line("part.again()")

@@ -96,7 +96,8 @@ def write_take(
 ) -> None:
     """Write the branches that take one message from the most urgent lane that has one.
 
-    In a batch, during which nobody else runs, `write_relief` at its end is enough for lanes that block.
+    In a batch, during which nobody else runs, messages are counted by small local numbers, to be added up at
+    its end, and there `write_relief` is enough for lanes that block.
     """
     if receipt.fairness is not None:
         _write_fair_take(writer, first, then)
@@ -105,11 +106,20 @@ def write_take(
         name = receipt.lane(lane)
         with writer.block(f"{first if position == 0 else 'elif'} {name}_queue"):
             writer.line(f"message = take_{name}()")
-            writer.line(f"{name}_taken += 1")
+            writer.line(f"{name}_count += 1" if batch else f"{name}_taken += 1")
             if not (batch and isinstance(lane.overflow, Block)):
                 _write_relief(writer, name)
             if then is not None:
                 writer.line(then)
+
+
+def write_count(writer: Writer, receipt: Receipt, *, begin: bool) -> None:
+    """Write the beginning of the count of a batch, or the adding up at its end."""
+    if receipt.fairness is not None:
+        return
+    for lane in receipt.lanes:
+        name = receipt.lane(lane)
+        writer.line(f"{name}_count = 0" if begin else f"{name}_taken += {name}_count")
 
 
 def write_relief(writer: Writer, receipt: Receipt) -> None:

@@ -84,7 +84,7 @@ def _names_in_use(plan: Plan) -> Iterator[str]:
             f"{prefix}{end}" for end in ("inbox", "lanes", "priority", "outbox", "receiver", "worker")
         )
         for level in ("high", "normal", *(priority.name.lower() for priority in Priority)):
-            yield from (f"{prefix}{level}{end}" for end in ("", "_queue", "_append", "_taken"))
+            yield from (f"{prefix}{level}{end}" for end in ("", "_queue", "_append", "_taken", "_count"))
             yield f"take_{level}"
 
 

@@ -122,7 +122,11 @@ class Running:
         return ended and not all(part.done for part in self._ensemble.parts.values())
 
     def meters(self) -> Mapping[str, Meters]:
-        """A snapshot of what went through each subsystem's inbox, in messages."""
+        """A snapshot of what went through each subsystem's inbox, in messages.
+
+        A synchronous Actor counts what it takes once in a batch of at most 32 messages, so within its own
+        handlers `sent` and `received` may lag behind by that many.
+        """
         planned = self._ensemble.dropped
         return MappingProxyType(
             {

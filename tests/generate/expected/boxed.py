@@ -195,6 +195,7 @@ def keeper_worker(inbox, ctx, actor, part):
     def work(budget):
         nonlocal normal_taken
         message = None
+        normal_count = 0
         try:
             while budget:
                 if signals:
@@ -205,7 +206,7 @@ def keeper_worker(inbox, ctx, actor, part):
                     continue
                 if normal_queue:
                     message = take_normal()
-                    normal_taken += 1
+                    normal_count += 1
                     if normal.pressed:
                         normal.relieve()
                 else:
@@ -213,7 +214,9 @@ def keeper_worker(inbox, ctx, actor, part):
                 budget -= 1
                 on_line(ctx, message)
         except BaseException as error:
+            normal_taken += normal_count
             return part.broke(error, message)
+        normal_taken += normal_count
         if not budget:
             part.again()
         elif inbox.over:

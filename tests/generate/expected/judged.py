@@ -235,6 +235,7 @@ def log_worker(inbox, ctx, actor, part):
     def work(budget):
         nonlocal normal_taken
         message = None
+        normal_count = 0
         try:
             while budget:
                 if signals:
@@ -242,13 +243,15 @@ def log_worker(inbox, ctx, actor, part):
                     continue
                 if normal_queue:
                     message = take_normal()
-                    normal_taken += 1
+                    normal_count += 1
                 else:
                     break
                 budget -= 1
                 handle(ctx, message)
         except BaseException as error:
+            normal_taken += normal_count
             return part.broke(error, message)
+        normal_taken += normal_count
         if normal.pressed:
             normal.relieve()
         if not budget:
