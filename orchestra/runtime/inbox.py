@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from orchestra.box import Box
+from orchestra.box import open_entry
 from orchestra.errors import Closed, UndeclaredPriority
 from orchestra.plan import LanePlan
 from orchestra.priority import Priority
@@ -25,7 +25,6 @@ class Order(enum.Enum):
     """What an Actor asked for during a handler, to be done when the handler has returned."""
 
     STOP = enum.auto()
-    FINISH = enum.auto()
 
 
 class Inbox:
@@ -325,8 +324,7 @@ class Inbox:
             self.wake()
 
     def _bury_entry(self, entry: Any, reason: str) -> None:
-        message = entry.codec.open(entry) if isinstance(entry, Box) else entry
-        self._bury(message, self.name, reason)
+        self._bury(open_entry(entry), self.name, reason)
 
     async def _tell_end(self) -> None:
         """Raise `Closed`; after a pause when it was told a thousand times, to a loop that ignores it."""

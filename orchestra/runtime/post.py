@@ -1,7 +1,8 @@
 """The general way of a send: for what the generated outbox did not decide beforehand.
 
-That is: subclasses of a declared message, boxes made ahead, types with several receivers, messages to
-a subsystem that is only planned (`wip`), an explicit level for a receiver with one lane, and every mistake.
+That is: subclasses of a declared message, boxes made ahead, a policy for one message, messages to a
+subsystem that is only planned (`wip`), an explicit level for a receiver with one lane, the lanes that had no
+room in a broadcast, and every mistake.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from orchestra.box import Box, Codec, codec_of
+from orchestra.box import Box, Codec, codec_of, open_entry
 from orchestra.errors import Closed, Full, UndeclaredMessage, UndeclaredOverflow
 from orchestra.messages import derives
 from orchestra.overflow import Overflow, permits
@@ -141,7 +142,7 @@ class Post:
         for inbox in way.inboxes:
             level = priority
             if level is None:
-                level = Priority.NORMAL if inbox.level is None else inbox.level(_plain(message))
+                level = Priority.NORMAL if inbox.level is None else inbox.level(open_entry(message))
             lane = inbox.by_priority.get(level) or inbox.no_lane(level, message)
             if overflow is not None and not permits(lane.policy, overflow):
                 raise _not_permitted(lane, overflow, message)
@@ -207,15 +208,11 @@ class Post:
         return UndeclaredMessage(text, message, self._sender)
 
 
-def _plain(message: Any) -> Any:
-    return message.codec.open(message) if isinstance(message, Box) else message
-
-
 def _entry(inbox: Inbox, message: Any, box: Box[Any] | None) -> Any:
     """What is put into a lane: the box where the receiver opens boxes, else the message in it."""
     if box is None:
-        return _plain(message)
-    return box if inbox.opens else _plain(box)
+        return open_entry(message)
+    return box if inbox.opens else open_entry(box)
 
 
 def _not_permitted(lane: Lane, overflow: Overflow, message: Any) -> UndeclaredOverflow:
