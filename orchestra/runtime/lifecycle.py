@@ -38,10 +38,14 @@ class Action(enum.Enum):
     DRAIN = "`running.drain`"
     WAIT = "`running.wait`"
     START = "`start` of the same instance"
+    RECIPIENT = "`recipient.send`, `recipient.try_send`"
+    ASK = "`ctx.ask`, `recipient.ask`"
+    OUTSIDE_ASK = "`running.ask`"
+    PENDING_ASK = "an ask that waits for its reply already"
+    SET_TIMER = "`ctx.send_after`, `ctx.send_every`, `ctx.set_deadline`, `ctx.set_timeout`"
     TIMER = "a timer comes due"
-    ASK = "`ctx.ask`"
     RESTART = "a subsystem with `restart=` fails"
-    SPAWN = "a task of `ctx.spawn`"
+    SPAWN = "a task of `ctx.spawn`, a function in `ctx.run_blocking`"
 
 
 class Outcome(enum.Enum):
@@ -77,6 +81,7 @@ class Outcome(enum.Enum):
     AWAITED = "runs; its end is waited for"
     WITHIN_THE_LIMIT = "may finish within the limit, then cancelled"
     CANCELLED = "cancelled"
+    """It ends at once. A delayed message whose timer is cancelled so goes to the dead letters."""
 
     BEGINS = "begins, and waits for the end"
     """The phase changes at once; the call returns when the orchestra has ended, and raises its error."""
@@ -92,6 +97,8 @@ class Outcome(enum.Enum):
     NO_REPLY = "as a send; then `NoReply`"
     """The request is dead-lettered, and the asker knows at once that nobody will reply."""
 
+    REPLY = "the reply, or `NoReply` as soon as none can come"
+    SET = "set"
     STARTS_AGAIN = "starts again after its backoff"
     STAYS_DOWN = "fails for good"
     NOTHING = "there is none"
@@ -118,15 +125,30 @@ TABLE: Final[Mapping[Action, tuple[Outcome, Outcome, Outcome, Outcome]]] = Mappi
         Action.DRAIN: (_O.BEGINS, _O.WAITS, _O.WAITS, _O.RETURNS),
         Action.WAIT: (_O.WAITS, _O.WAITS, _O.WAITS, _O.RETURNS),
         Action.START: (_O.REFUSED, _O.REFUSED, _O.REFUSED, _O.STARTS),
-        Action.TIMER: (_O.ACCEPTED, _O.CANCELLED, _O.CANCELLED, _O.NOTHING),
+        Action.RECIPIENT: (_O.ACCEPTED, _O.ACCEPTED, _O.ACCEPTED_LATE, _O.CLOSED),
         Action.ASK: (_O.ACCEPTED, _O.ACCEPTED, _O.NO_REPLY, _O.CLOSED),
+        Action.OUTSIDE_ASK: (_O.ACCEPTED, _O.CLOSED, _O.CLOSED, _O.CLOSED),
+        Action.PENDING_ASK: (_O.REPLY, _O.REPLY, _O.REPLY, _O.NOTHING),
+        Action.SET_TIMER: (_O.SET, _O.CANCELLED, _O.CANCELLED, _O.CLOSED),
+        Action.TIMER: (_O.ACCEPTED, _O.CANCELLED, _O.CANCELLED, _O.NOTHING),
         Action.RESTART: (_O.STARTS_AGAIN, _O.STARTS_AGAIN, _O.STAYS_DOWN, _O.NOTHING),
         Action.SPAWN: (_O.RUNS, _O.AWAITED, _O.WITHIN_THE_LIMIT, _O.CLOSED),
     }
 )
 """For each action its outcome in each phase."""
 
-PLANNED: Final = frozenset({Action.TIMER, Action.ASK, Action.RESTART, Action.SPAWN})
+PLANNED: Final = frozenset(
+    {
+        Action.RECIPIENT,
+        Action.ASK,
+        Action.OUTSIDE_ASK,
+        Action.PENDING_ASK,
+        Action.SET_TIMER,
+        Action.TIMER,
+        Action.RESTART,
+        Action.SPAWN,
+    }
+)
 """The actions whose verbs are not there yet."""
 
 TRANSITIONS: Final[Mapping[Phase, frozenset[Phase]]] = MappingProxyType(
