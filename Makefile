@@ -1,5 +1,7 @@
 # make demo   set up, count the words of the standard library's code, compare boxed and unboxed sends
-# make test   set up, check style and types, run the tests on PYTHON and on the newest Python found
+# make test   set up, check style and types, run the tests on PYTHON and on the newest Python
+#             found, and those of what runs on every kind of event loop
+# make loops  the tests of what runs, in asyncio's debug mode, on uvloop, and with eager tasks
 # make lint   style and types only
 # make docs   build the documentation into site/, with every warning an error
 # make bench  the full benchmarks on the same two Pythons, written to benchmarks/results/
@@ -28,8 +30,9 @@ NEWEST_VENV := .venv$(subst .,,$(NEWEST_VERSION))
 BIN := $(VENV)/bin
 PIP_FLAGS := -qq --disable-pip-version-check
 EXTRAS := cli,bench
+RUNNING_TESTS := tests/runtime tests/examples
 
-.PHONY: demo test lint pytest pytest-newest docs bench bench-newest env env-newest clean
+.PHONY: demo test lint pytest pytest-newest loops docs bench bench-newest env env-newest clean
 .DEFAULT_GOAL := test
 
 # An environment is made anew when it was made by another Python than the one asked for now.
@@ -86,11 +89,21 @@ bench-newest: env-newest
 	$(NEWEST_VENV)/bin/python -m benchmarks
 endif
 
+# The newest environment, or the first one where there is no other. Eager tasks came with 3.12.
+LOOPS_VENV = $(if $(wildcard $(NEWEST_VENV)/bin/python),$(NEWEST_VENV),$(VENV))
+
+loops: env env-newest
+	for loop in debug uvloop eager; do \
+		echo "tests with --loop $$loop"; \
+		$(LOOPS_VENV)/bin/python -m pytest -q $(RUNNING_TESTS) --loop $$loop || exit 1; \
+	done
+
 # One after the other, also under make -j: the tests measure time.
 test:
 	$(MAKE) lint
 	$(MAKE) pytest
 	$(MAKE) pytest-newest
+	$(MAKE) loops
 	@echo "tested on Python $(PYTHON_VERSION)$(if $(filter-out $(PYTHON_VERSION),$(NEWEST_VERSION)), and $(NEWEST_VERSION))"
 
 docs: $(VENV)/.ready-docs-$(PYTHON_VERSION)

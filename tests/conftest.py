@@ -1,9 +1,57 @@
-"""Settings for all tests."""
+"""Settings for all tests, and the choice of the event loop that they run in.
 
+`--loop debug`, `--loop uvloop` and `--loop eager` run the suite in asyncio's debug mode, on uvloop, and
+with the eager task factory.
+"""
+
+import asyncio
 import os
+import sys
+from collections.abc import Iterator
 
 import hypothesis
+import pytest
 
 hypothesis.settings.register_profile("default", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+LOOPS = ("plain", "debug", "uvloop", "eager")
+
+
+class _Eager(asyncio.DefaultEventLoopPolicy):
+    """Every new loop runs the first step of a Task at once."""
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        loop = super().new_event_loop()
+        if sys.version_info >= (3, 12):
+            loop.set_task_factory(asyncio.eager_task_factory)
+        return loop
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--loop", choices=LOOPS, default="plain", help="the event loop to run the tests in")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    reason = {"uvloop": None, "eager": "eager tasks came with Python 3.12"}.get(config.getoption("--loop"))
+    if reason is not None and sys.version_info < (3, 12):
+        for item in items:
+            item.add_marker(pytest.mark.skip(reason))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def event_loops(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let `asyncio.run` make the loops that were asked for."""
+    chosen = request.config.getoption("--loop")
+    with pytest.MonkeyPatch.context() as patch:
+        if chosen == "debug":
+            patch.setenv("PYTHONASYNCIODEBUG", "1")
+        elif chosen == "eager":
+            asyncio.set_event_loop_policy(_Eager())
+        elif chosen == "uvloop":
+            import uvloop
+
+            asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
+        yield
+    asyncio.set_event_loop_policy(None)

@@ -142,11 +142,11 @@ class Shape:
     loop: str
 
 
-LOOPS: dict[str, Any] = {"asyncio": None}
+LOOPS: dict[str, Any] = {"asyncio": asyncio.SelectorEventLoop}
 if sys.version_info >= (3, 12):
 
     def eager() -> asyncio.AbstractEventLoop:
-        loop = asyncio.new_event_loop()
+        loop = asyncio.SelectorEventLoop()
         loop.set_task_factory(asyncio.eager_task_factory)
         return loop
 

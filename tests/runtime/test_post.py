@@ -135,6 +135,7 @@ def test_cancelling_withdraws_the_message_only_where_it_still_waits(pause: int) 
         async with start(app, dead_letters=lambda _: None) as running:
             ctx = await busy(running, app)
             await ctx.send(News(1))
+            await until(lambda: quick.numbers == [0, 1])
             sending = asyncio.create_task(ctx.send(News(2)))
             for _ in range(pause):
                 await asyncio.sleep(0)
@@ -148,7 +149,8 @@ def test_cancelling_withdraws_the_message_only_where_it_still_waits(pause: int) 
             await ctx.send(News(3))
             await until(lambda: all(3 in reader.numbers for reader in readers))
             assert slow.numbers == slower.numbers == [0, 1, 3]
-            assert quick.numbers == ([0, 1, 3] if pause == 0 else [0, 1, 2, 3])
+            begun = pause > 0 or asyncio.get_running_loop().get_task_factory() is not None  # an eager one
+            assert quick.numbers == ([0, 1, 2, 3] if begun else [0, 1, 3])
 
     within(10, main())
 

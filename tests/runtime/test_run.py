@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import os
 import signal
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from orchestra import Closed, OrchestraError, StopTimeout, run, start
 from tests.runtime.players import Awaits, Bell, Calls, Collects, Gated, Job, Note, Runs, alone, pair, turns
 
 ROOT = Path(__file__).parents[2]
+QUIET = {name: value for name, value in os.environ.items() if name != "PYTHONASYNCIODEBUG"}
+"""The environment of programs whose whole output a test compares."""
 
 # in this process
 
@@ -220,6 +223,7 @@ class Program:
         self.process = subprocess.Popen(
             [sys.executable, "-c", text + textwrap.dedent(code)],
             cwd=ROOT,
+            env=QUIET,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -679,7 +679,8 @@ def test_all_works_with_eager_tasks() -> None:
                 await running.stop(0.02)
             stubborn.let_go.set()
 
-    within(10, main())
+    with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+        runner.run(asyncio.wait_for(main(), 10))
 
 
 def test_all_works_on_uvloop() -> None:

@@ -293,7 +293,8 @@ def test_every_way_to_wait_works(factory: Callable[[], asyncio.AbstractEventLoop
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks are new in 3.12")
 @pytest.mark.parametrize("debug", [False, True], ids=["", "debug"])
 def test_every_way_to_wait_works_with_eager_tasks(debug: bool) -> None:
-    asyncio.run(offer(eager=True), debug=debug)
+    with asyncio.Runner(debug=debug, loop_factory=asyncio.SelectorEventLoop) as runner:
+        runner.run(offer(eager=True))
 
 
 @pytest.mark.parametrize(
