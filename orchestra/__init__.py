@@ -24,6 +24,7 @@ from orchestra.runtime.meters import LaneMeters, Meters
 from orchestra.runtime.pressure import Congestion
 from orchestra.runtime.running import Running
 from orchestra.subsystems import Actor, Subsystem, handles
+from orchestra.supervision import Restart, deferred
 
 __all__ = [
     "Actor",
@@ -46,6 +47,7 @@ __all__ = [
     "Meters",
     "OrchestraError",
     "Priority",
+    "Restart",
     "Running",
     "StopTimeout",
     "Subsystem",
@@ -54,6 +56,7 @@ __all__ = [
     "UndeclaredOverflow",
     "UndeclaredPriority",
     "boxed",
+    "deferred",
     "handles",
     "orchestra",
     "plan_of",

@@ -1,5 +1,7 @@
 """What a subsystem is given to receive and send with, and what `on_event` is given."""
 
+import asyncio
+from collections.abc import Coroutine
 from typing import Any, Generic, Never, Self
 
 from typing_extensions import TypeVar
@@ -14,6 +16,7 @@ __all__ = ["Conductor", "Context"]
 In = TypeVar("In", default=Any)
 Out = TypeVar("Out", contravariant=True, default=Any)
 Signal = TypeVar("Signal", covariant=True, default=Never)
+T = TypeVar("T")
 Sig_contra = TypeVar("Sig_contra", contravariant=True, default=Any)
 
 
@@ -110,6 +113,23 @@ class Context(Generic[In, Out, Signal]):
             return await self.recv()
         except Closed:
             raise StopAsyncIteration from None
+
+    def spawn(self, coroutine: Coroutine[Any, Any, T], *, name: str | None = None) -> "asyncio.Task[T]":
+        """Run a coroutine beside the handlers, in a task that belongs to this subsystem; returns the task.
+
+        An error in it is a failure of the subsystem, also when somebody awaits the task: the running
+        handler is cancelled. A task that is cancelled, by `task.cancel()`, is none. The task is held
+        until it has ended, and has a copy of the caller's context variables.
+
+        A subsystem ends when its tasks have: it waits for them before `stopped` is called, and a drain
+        waits too. In a stop they may finish within the limit; then they are cancelled. When the subsystem
+        fails they are cancelled at once. `name` is what a `StopTimeout` calls a task that swallows that;
+        by default it is that of the coroutine.
+
+        Raises TypeError for what is no coroutine, and `Closed` once the subsystem has ended, after the
+        coroutine was closed. It is for the event loop's own thread.
+        """
+        raise NotImplementedError
 
     def stop(self) -> None:
         """Stop the whole orchestra, as `running.stop()` does, once the running handler has ended.

@@ -29,6 +29,7 @@ from orchestra.plan import HandlerPlan, LanePlan, Style
 from orchestra.priority import Priority
 from orchestra.scopes import Scope, is_class_variable, names_itself, own_annotations, scope_of
 from orchestra.subsystems import Actor, Subsystem
+from orchestra.supervision import Restart
 
 SPEC = "orchestra.subsystem"
 """The key in a field's attrs metadata under which `subsystem(...)` keeps what it was given."""
@@ -54,6 +55,7 @@ class Spec:
     signal_capacity: Any
     evict_after: Any
     fairness: Any
+    restart: Any
 
 
 @attrs.frozen
@@ -95,6 +97,7 @@ class FieldDeclaration:
     has_priority: bool
     evict_after: float | None
     fairness: int | None
+    restart: Restart | None
 
 
 @attrs.frozen
@@ -130,6 +133,7 @@ def subsystem(
     signal_capacity: float | None = ...,
     evict_after: float | None = ...,
     fairness: int | None = ...,
+    restart: Restart | None = ...,
     init: Literal[False] = False,
 ) -> Any: ...
 
@@ -148,6 +152,7 @@ def subsystem(
     signal_capacity: float | None = ...,
     evict_after: float | None = ...,
     fairness: int | None = ...,
+    restart: Restart | None = ...,
 ) -> Any: ...
 
 
@@ -164,6 +169,7 @@ def subsystem(
     signal_capacity: float | None = None,
     evict_after: float | None = None,
     fairness: int | None = None,
+    restart: Restart | None = None,
     init: bool | None = None,
 ) -> Any:
     """Declare a subsystem field of an orchestra class.
@@ -193,6 +199,9 @@ def subsystem(
     taken. Signals and control stay first. It is a whole number of 1 or more and needs two lanes. Without
     it lanes are served strictly by level, and one that starves is counted and warned of.
 
+    `restart=Restart(...)` lets it start again when it has failed, within limits. Without it the first failure
+    stops the orchestra.
+
     `wip=True` marks a subsystem that is not written yet: it takes no constructor argument, and
     messages to it are dropped and counted. (`init` is for the type checker alone: leave it out.)
 
@@ -210,6 +219,7 @@ def subsystem(
         signal_capacity=signal_capacity,
         evict_after=evict_after,
         fairness=fairness,
+        restart=restart,
     )
     if wip:
         return attrs.field(default=None, init=False, metadata={SPEC: spec})
@@ -442,6 +452,7 @@ def _checked_field(
         has_priority=prioritized,
         evict_after=checked_evict_after(spec.evict_after, lanes),
         fairness=checked_fairness(spec.fairness, lanes),
+        restart=_checked_restart(spec.restart),
     )
 
 
@@ -469,6 +480,14 @@ def _check_flags(spec: Spec) -> None:
         raise Wrong(f"boxed is {spec.boxed!r}: give True, False or nothing")
     if not isinstance(spec.wip, bool):
         raise Wrong(f"wip is {spec.wip!r}: give True or False")
+
+
+def _checked_restart(value: Any) -> Restart | None:
+    if value is Restart:
+        raise Wrong("restart is the class Restart: give a policy, Restart()")
+    if value is not None and not isinstance(value, Restart):
+        raise Wrong(f"restart is {value!r}: give Restart(limit=3, within=10, backoff=0.1), or leave it out")
+    return value
 
 
 def _unwritten_style(kind: type) -> Style:

@@ -106,11 +106,11 @@ class SubsystemStalled(OrchestraError):
 class StopTimeout(OrchestraError):
     """Subsystems were still running when the time to stop was over; `subsystems` names them.
 
-    `places` says for each where it stands (file, line, function).
+    `places` says for each where it stands (file, line, function), and so for its tasks that are left.
     """
 
     def __init__(self, subsystems: Sequence[str], places: Sequence[str], timeout: float) -> None:
-        still = "; ".join(f"{name!r} at {place}" for name, place in zip(subsystems, places, strict=True))
+        still = "; ".join(f"{name!r} {_at(place)}" for name, place in zip(subsystems, places, strict=True))
         super().__init__(f"still running {timeout:g} s after the stop: {still}")
         self.subsystems = tuple(subsystems)
         self.places = tuple(places)
@@ -118,3 +118,8 @@ class StopTimeout(OrchestraError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.subsystems, self.places, self.timeout)
+
+
+def _at(place: str) -> str:
+    """A place, or what stands there ("task 'x' at ..."), as it follows a name."""
+    return place if place.startswith(("task ", "thread ")) else f"at {place}"

@@ -5,7 +5,7 @@ import functools
 import inspect
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from types import FrameType, MappingProxyType, TracebackType
 from typing import Any, TypeVar, overload
@@ -21,6 +21,7 @@ from orchestra.mistakes import Wrong, located
 from orchestra.plan import Plan, Style, SubsystemPlan
 from orchestra.runtime.assembly import assemble
 from orchestra.runtime.ensemble import GRACE, PATIENCE, Ensemble
+from orchestra.runtime.instances import instances_of, remakers_of
 from orchestra.runtime.letters import DeadLetter, Letters
 from orchestra.runtime.lifecycle import Phase
 from orchestra.runtime.pressure import Congestion, Pressure
@@ -48,7 +49,8 @@ def start(
     `dead_letters` is called with a `DeadLetter` for each message that will never be handled; by default
     they are logged. `on_congestion` is called with a `Congestion` when a lane becomes congested and when it
     has recovered; both are logged too, at most once a second for each lane. One instance runs once at a
-    time. Raises TypeError for what is no instance of an orchestra class, when a field holds no subsystem,
+    time. What fields hold as `deferred(...)` is made before anything runs, and an error in that comes out
+    here. Raises TypeError for what is no instance of an orchestra class, when a field holds no subsystem,
     and for a hook that would have to be awaited.
     """
     if inspect.iscoroutinefunction(dead_letters):
@@ -69,11 +71,15 @@ class Starting:
 
     async def __aenter__(self) -> Running:
         app = self._app
-        plan, wiring = _wiring_for(app)
+        declared = _plan_for(app)
         if _runs(app):
-            raise RuntimeError(f"this {plan.name} runs already; make another instance, or stop it first")
+            raise RuntimeError(f"this {declared.name} runs already; make another instance, or stop it first")
+        self._running = Running(declared)
+        instances = instances_of(app, declared, self._running)
+        plan, wiring = _wiring_for(app, declared, instances)
         ensemble = Ensemble(plan, Letters(self._hook), Pressure(self._on_congestion))
-        self._running = Running(assemble(app, plan, wiring, ensemble))
+        remakers = remakers_of(app, self._running, instances)
+        self._running.wire(assemble(app, plan, wiring, ensemble, instances, remakers))
         _running[id(app)] = app, ensemble
         ensemble.ended.add_done_callback(lambda _: _forget(app, ensemble))
         ensemble.launch()
@@ -262,21 +268,25 @@ def _signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Gener
             signal.signal(each, handler)
 
 
-def _wiring_for(app: Any) -> tuple[Plan, Wiring]:
-    """The plan and the wiring of an instance, made anew where a field holds an instance of a subclass."""
+def _plan_for(app: Any) -> Plan:
+    """The plan of an instance, as its class declares it."""
     if isinstance(app, type):
         raise TypeError(f"start takes an instance: {shown(app)}(...), not the class")
-    plan = plan_of(type(app))
-    kinds = tuple(_kind(app, subsystem) for subsystem in plan.subsystems.values())
+    return plan_of(type(app))
+
+
+def _wiring_for(app: Any, plan: Plan, instances: Mapping[str, Any]) -> tuple[Plan, Wiring]:
+    """The plan and the wiring of an instance, made anew where a field holds an instance of a subclass."""
+    kinds = tuple(_kind(app, subsystem, instances) for subsystem in plan.subsystems.values())
     if kinds == tuple(subsystem.kind for subsystem in plan.subsystems.values()):
         return plan, type(app).__orchestra_wiring__
     return _wiring_of((type(app), *kinds))
 
 
-def _kind(app: Any, subsystem: SubsystemPlan) -> type:
+def _kind(app: Any, subsystem: SubsystemPlan, instances: Mapping[str, Any]) -> type:
     if subsystem.wip:
         return subsystem.kind
-    actor = getattr(app, subsystem.name)
+    actor = instances[subsystem.name]
     if isinstance(actor, type):
         raise TypeError(
             f"{type(app).__qualname__}.{subsystem.name} holds the class {shown(actor)}: "

@@ -11,6 +11,7 @@ from orchestra.box import boxed_switch
 from orchestra.graph import Graph, graph_of
 from orchestra.overflow import Overflow
 from orchestra.priority import Priority
+from orchestra.supervision import Restart
 
 
 class Style(enum.Enum):
@@ -47,7 +48,8 @@ class SubsystemPlan:
     hook that the class really has (started, stopped, on_signal) to whether it is asynchronous.
     `senders` names the subsystems that may send to this one by declaration, itself too.
     A sender is freed from this receiver when it has taken nothing for `evict_after` seconds; after
-    `fairness` messages in a row from more urgent lanes one of a lower lane is taken. None is off.
+    `fairness` messages in a row from more urgent lanes one of a lower lane is taken; when it has failed
+    it starts again as `restart` says. None is off.
     """
 
     name: str
@@ -66,6 +68,7 @@ class SubsystemPlan:
     senders: tuple[str, ...]
     evict_after: float | None = None
     fairness: int | None = None
+    restart: Restart | None = None
 
 
 @attrs.frozen

@@ -112,7 +112,7 @@ class Ensemble:
             self._enter(Phase.STOPPING)
             self.scheduler.on_rest = None
             for part in self.parts.values():
-                part.inbox.stop(failure)
+                part.stop(failure)
             if self.outgoing is not None:
                 self.outgoing.keep(failure)
         self._set_deadline(timeout)
@@ -130,15 +130,54 @@ class Ensemble:
         if self._deadline is not None:
             self._deadline.cancel()
         for part in self._running():
-            part.task.cancel()
+            part.cancel()
         self._deadline = self.loop.call_later(GRACE, self._give_up)
+
+    def is_failure(self, part: Part, error: BaseException) -> bool:
+        """Whether an error is more than the end that a part was given: `Closed`, or being cancelled."""
+        cancelled = isinstance(error, asyncio.CancelledError) and self._cancelling
+        return not (self.loop.is_closed() or cancelled or self._is_end(part, error))
+
+    def bury_current(self, part: Part, error: BaseException) -> None:
+        """What a part was handling when its life ended with an error is dead-lettered."""
+        if part.inbox.current is None or self.loop.is_closed():
+            return
+        cancelled = isinstance(error, asyncio.CancelledError) and self._cancelling
+        letter = DeadLetter(
+            part.inbox.current,
+            part.name,
+            "cancelled" if cancelled else "failed",
+            None if cancelled else error,
+        )
+        part.inbox.current = None
+        self.letters.bury(letter)
+
+    def part_failed(self, part: Part, error: BaseException, *, again: bool = True) -> float | None:
+        """A part fails: the seconds until it starts again, or None when the orchestra fails with it.
+
+        `again` is False where it had done what it had to do, so that there is nothing to start again for.
+        """
+        if again and (delay := self._backoff(part, error)) is not None:
+            logger.warning(
+                "%r failed and starts again in %g s (%s): %s",
+                part.name,
+                delay,
+                part.lives.told(),
+                told(error),
+                exc_info=error,
+            )
+            return delay
+        self._fail(part, error)
+        return None
 
     def part_ended(self, part: Part, error: BaseException | None) -> None:
         """A part has finished: by itself, with an error, or cancelled; perhaps after it was given up."""
         if self.loop.is_closed():
             return
         if error is not None:
-            self._take_error(part, error)
+            self.bury_current(part, error)
+            if self.is_failure(part, error):
+                self._fail(part, error)
         if self.phase is Phase.ENDED:
             return
         if part.asked_to_stop:
@@ -235,7 +274,7 @@ class Ensemble:
         if self._deadline is not None:
             self._deadline.cancel()
         for part in self.parts.values():
-            part.inbox.close("stopped")
+            part.close()
         if self.outgoing is not None:
             self.outgoing.end()
         self.letters.close()
@@ -244,19 +283,20 @@ class Ensemble:
         if not self.ended.done():
             self.ended.set_result(None)
 
-    def _take_error(self, part: Part, error: BaseException) -> None:
-        cancelled = isinstance(error, asyncio.CancelledError) and self._cancelling
-        if part.inbox.current is not None:
-            letter = DeadLetter(
-                part.inbox.current,
-                part.name,
-                "cancelled" if cancelled else "failed",
-                None if cancelled else error,
-            )
-            part.inbox.current = None
-            self.letters.bury(letter)
-        if not cancelled and not self._is_end(part, error):
-            self._fail(part, error)
+    def _backoff(self, part: Part, error: BaseException) -> float | None:
+        """The seconds until a part that failed starts again, or None when it does not."""
+        if (
+            self.phase not in (Phase.OPEN, Phase.DRAINING)
+            or part.asked_to_stop
+            or part.inbox.shut
+            or isinstance(error, (KeyboardInterrupt, SystemExit))
+        ):
+            return None
+        try:
+            return part.lives.again(self.loop.time())
+        except Exception as wrong:
+            note(error, f"and {part.name!r} cannot start again: {told(wrong)}")
+            return None
 
     def _is_end(self, part: Part, error: BaseException) -> bool:
         """Whether a part only saw the end: `Closed` from its own inbox or, in a stop, from any."""
@@ -273,6 +313,8 @@ class Ensemble:
             note(self.error, f"{part.name!r} failed too: {told(error)}")
             return
         self.error = self._declared(part, error)
+        if part.lives.restarts:
+            note(self.error, f"{part.name!r} was {part.lives.spent()}")
         if self.phase in (Phase.OPEN, Phase.DRAINING):
             self.begin_stop(PATIENCE, self.error)
             return

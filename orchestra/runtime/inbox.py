@@ -22,9 +22,13 @@ from orchestra.runtime.strand import Strand, breathe, park
 
 
 class Order(enum.Enum):
-    """What an Actor asked for during a handler, to be done when the handler has returned."""
+    """What is to be done as soon as a running handler has returned."""
 
     STOP = enum.auto()
+    """An Actor asked for it: stop the orchestra."""
+
+    FAIL = enum.auto()
+    """A failure came from elsewhere: take nothing more in this life."""
 
 
 class Inbox:
@@ -37,6 +41,7 @@ class Inbox:
 
     __slots__ = (
         "_bury",
+        "_errands",
         "_listeners",
         "_listening",
         "_loop",
@@ -107,6 +112,7 @@ class Inbox:
         self.taken: Callable[[], tuple[int, ...]] = lambda: (0,) * len(self.lanes)
         self._others: deque[asyncio.Future[None]] = deque()
         self._receivers: set[asyncio.Task[Any]] = set()
+        self._errands: set[asyncio.Task[Any]] = set()
         self.wake = _waker(self, self._others, scheduler)
         self._told = 0
         self._listening = False
@@ -139,7 +145,7 @@ class Inbox:
         self._notify_listener()
 
     def order(self, order: Order) -> None:
-        """Put what an Actor asked for in front of all signals."""
+        """Put an order in front of all signals."""
         self.signals.appendleft(order)
         self._notify_listener()
 
@@ -151,12 +157,18 @@ class Inbox:
 
     # receivers
 
+    def ended(self) -> Closed:
+        """The error for a receiver: no more can come."""
+        error = Closed(f"no more can come to {self.name!r}", None, self.name)
+        error.__cause__ = self.failure
+        return error
+
     def turns(self, limit: int) -> Turns:
         """The order of a receiver that guards its lower lanes against starving."""
         return Turns(self.lanes, limit)
 
     def take_signal(self) -> Any:
-        """The next signal, or None after an order of the Actor itself was obeyed."""
+        """The next signal, or None after an order was obeyed."""
         self.current = None
         signal = self.signals.popleft()
         if signal.__class__ is Order:
@@ -232,6 +244,16 @@ class Inbox:
         """The running task has taken a message: the inbox does not rest until that task waits for another."""
         self._know(asyncio.current_task())
 
+    def employ(self, task: "asyncio.Task[Any]") -> None:
+        """A task of the subsystem's own has begun: the inbox does not rest until it ends or receives."""
+        if task not in self._receivers:
+            self._errands.add(task)
+
+    def dismiss(self, task: "asyncio.Task[Any]") -> None:
+        """A task of the subsystem's own has ended."""
+        self._errands.discard(task)
+        self._scheduler.poke()
+
     def note_peaks(self) -> None:
         """Remember how long the queues are; called once in a batch of messages."""
         for lane in self.lanes:
@@ -241,9 +263,18 @@ class Inbox:
         """What `try_recv` gives when there is nothing: None, or `Closed` when nothing can come."""
         self.current = None
         if self.over:
-            raise self._ended()
+            raise self.ended()
 
     # its end
+
+    def pause(self) -> None:
+        """A life of the subsystem is over: its strand takes nothing more. What is queued stays."""
+        self.parked = self._listening = False
+        self.idle = bool(self._others)
+        self.current = None
+        kept = [signal for signal in self.signals if signal is not Order.FAIL]
+        self.signals.clear()
+        self.signals.extend(kept)
 
     def end(self) -> None:
         """No more can come: receivers take what is queued, then see the end."""
@@ -291,9 +322,9 @@ class Inbox:
 
     @property
     def resting(self) -> bool:
-        """Whether every receiver waits and there is nothing to take."""
+        """Whether every receiver waits, no spawned task is at work, and there is nothing to take."""
         waiting = len(self._others) + len(self._listeners) + (self.parked or self._listening)
-        if self.queued or len(self._receivers) > waiting:
+        if self.queued or self._errands or len(self._receivers) > waiting:
             return False
         return self.idle or self._listening or bool(self._listeners)
 
@@ -331,12 +362,7 @@ class Inbox:
         self._told += 1
         if self._told > 1000:
             await asyncio.sleep(0.001)
-        raise self._ended()
-
-    def _ended(self) -> Closed:
-        error = Closed(f"no more can come to {self.name!r}", None, self.name)
-        error.__cause__ = self.failure
-        return error
+        raise self.ended()
 
     async def _wait_in(self, line: deque[asyncio.Future[None]]) -> None:
         future: asyncio.Future[None] = self._loop.create_future()
@@ -352,6 +378,7 @@ class Inbox:
 
     def _know(self, task: "asyncio.Task[Any] | None") -> None:
         if task is not None and task not in self._receivers:
+            self._errands.discard(task)
             self._receivers.add(task)
             task.add_done_callback(self._receiver_left)
 

@@ -18,6 +18,7 @@ class LiveContext(Context[Any, Any, Any]):
         "recv",
         "recv_signal",
         "send",
+        "spawn",
         "try_recv",
         "try_send",
     )

@@ -4,27 +4,48 @@ import asyncio
 import threading
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from orchestra.overflow import Overflow
+from orchestra.plan import Plan
 from orchestra.priority import Priority
 from orchestra.runtime.assembly import Assembly
 from orchestra.runtime.conductor import broadcast, check_event, check_signal
-from orchestra.runtime.ensemble import PATIENCE
+from orchestra.runtime.ensemble import PATIENCE, Ensemble
 from orchestra.runtime.lifecycle import Phase
 from orchestra.runtime.live import Outgoing
 from orchestra.runtime.meters import Meters, read_meters, read_planned
 from orchestra.runtime.telling import note, told
 
 
+class _Unwired:
+    """What a handle has before the orchestra is wired: while its deferred subsystems are made."""
+
+    phase = Phase.OPEN
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(
+            f"{self.plan.name} does not run yet: what makes a deferred subsystem may keep the handle, "
+            "and use it once its subsystem has started"
+        )
+
+
 class Running:
     """A running orchestra, as `start` gives it. Its methods belong to the loop that it was started in."""
 
-    def __init__(self, assembly: Assembly) -> None:
-        self._assembly = assembly
-        self._ensemble = assembly.ensemble
+    def __init__(self, plan: Plan) -> None:
+        self._assembly: Assembly = cast("Assembly", _Unwired(plan))
+        self._ensemble: Ensemble = cast("Ensemble", self._assembly)
         self._thread = threading.get_ident()
         self._raised = False
+
+    def wire(self, assembly: Assembly) -> None:
+        """From now on this is the handle of what was assembled; called once, by `start`."""
+        self._assembly = assembly
+        self._ensemble = assembly.ensemble
 
     async def send(
         self, message: Any, *, priority: Priority | None = None, overflow: Overflow | None = None
@@ -121,6 +142,12 @@ class Running:
         ended = self._ensemble.phase is Phase.ENDED
         return ended and not all(part.done for part in self._ensemble.parts.values())
 
+    @property
+    def instances(self) -> Mapping[str, Any]:
+        """The present instance of each subsystem, by field: the one given, or what `deferred` made last."""
+        parts = self._ensemble.parts
+        return MappingProxyType({name: parts[name].actor for name in self._ensemble.inboxes})
+
     def meters(self) -> Mapping[str, Meters]:
         """A snapshot of what went through each subsystem's inbox, in messages.
 
@@ -132,7 +159,7 @@ class Running:
             {
                 name: read_planned(planned[name])
                 if name in planned
-                else read_meters(self._ensemble.inboxes[name])
+                else read_meters(self._ensemble.inboxes[name], self._ensemble.parts[name].lives.restarts)
                 for name in self._ensemble.plan.subsystems
             }
         )
@@ -180,7 +207,7 @@ class Running:
         self._check_thread()
         task = asyncio.current_task()
         for part in self._ensemble.parts.values():
-            if part.task is task and not part.done:
+            if (part.task is task or task in part.owned) and not part.done:
                 raise RuntimeError(
                     f"{part.name!r} would wait for its own end in running.{verb}(): call ctx.stop() instead"
                 )
