@@ -24,6 +24,7 @@ from orchestra.runtime.meters import LaneMeters, Meters
 from orchestra.runtime.pressure import Congestion
 from orchestra.runtime.running import Running
 from orchestra.subsystems import Actor, Subsystem, handles
+from orchestra.timer import Missed, Timer
 
 __all__ = [
     "Actor",
@@ -44,12 +45,14 @@ __all__ = [
     "LaneMeters",
     "Live",
     "Meters",
+    "Missed",
     "OrchestraError",
     "Priority",
     "Running",
     "StopTimeout",
     "Subsystem",
     "SubsystemStalled",
+    "Timer",
     "UndeclaredMessage",
     "UndeclaredOverflow",
     "UndeclaredPriority",

@@ -108,15 +108,17 @@ def _part(
     post = Post(name, sends, plan, receivers, ensemble.dropped)
     send, try_send = wiring.outboxes[name](post, receivers, ensemble.scheduler)
     verbs = {"send": send, "try_send": try_send}
+    timed = (*sends, *(class_of(kind) for kind in (*subsystem.consumes, *subsystem.subscribes)))
+    timers = ensemble.timers.of(part, partial(Post, name, timed, plan, receivers, ensemble.dropped))
     if subsystem.style is Style.RUN:
         recv, try_recv, recv_signal, following, inbox.taken = wiring.receivers[name](inbox)
         verbs |= {"recv": recv, "try_recv": try_recv, "recv_signal": recv_signal, "__anext__": following}
-        part.ctx = LiveContext(inbox, verbs, ensemble.stop_unless_stopping, finish)
+        part.ctx = LiveContext(inbox, verbs, ensemble.stop_unless_stopping, finish, timers)
         part.serve = partial(actor.run, part.ctx)
     else:
         verbs |= no_receiving(name)
         inbox.serial = True
-        part.ctx = LiveContext(inbox, verbs, partial(_ask_to_stop, ensemble, part), finish)
+        part.ctx = LiveContext(inbox, verbs, partial(_ask_to_stop, ensemble, part), finish, timers)
         served, inbox.taken = wiring.workers[name](inbox, part.ctx, actor, part)
         if served.__name__ == "work":
             part.work = served

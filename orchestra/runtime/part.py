@@ -27,6 +27,7 @@ class Part:
     __slots__ = (
         "_ended",
         "_error",
+        "_failure",
         "_scheduler",
         "_serving",
         "actor",
@@ -61,6 +62,7 @@ class Part:
         self._scheduler = scheduler
         self._ended = ended
         self._error: BaseException | None = None
+        self._failure: BaseException | None = None
         self._serving = False
 
     def launch(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -80,6 +82,17 @@ class Part:
         """Where the subsystem stands in its source."""
         assert self.inbox.strand is not None
         return self.inbox.strand.where()
+
+    def fail(self, error: BaseException) -> None:
+        """Fail from outside the strand: what it awaits is cancelled, and it ends with this error."""
+        if self.done or self._failure is not None:
+            return
+        self._failure = error
+        if self._serving:
+            self._error = error
+            self._go_on()
+        else:
+            self.task.cancel()
 
     # called by generated code
 
@@ -134,6 +147,8 @@ class Part:
             if isinstance(raised, GeneratorExit) and self._is_left_behind:
                 raise  # it is collected: there is nobody to tell
             error = raised
+        if self._failure is not None:
+            error = self._failure
         if started:
             error = await self._stopped(error)
         self.done = True
