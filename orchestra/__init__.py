@@ -25,6 +25,7 @@ from orchestra.runtime.pressure import Congestion
 from orchestra.runtime.running import Running
 from orchestra.subsystems import Actor, Subsystem, handles
 from orchestra.supervision import Restart, deferred
+from orchestra.timer import Missed, Timer
 
 __all__ = [
     "Actor",
@@ -45,6 +46,7 @@ __all__ = [
     "LaneMeters",
     "Live",
     "Meters",
+    "Missed",
     "OrchestraError",
     "Priority",
     "Restart",
@@ -52,6 +54,7 @@ __all__ = [
     "StopTimeout",
     "Subsystem",
     "SubsystemStalled",
+    "Timer",
     "UndeclaredMessage",
     "UndeclaredOverflow",
     "UndeclaredPriority",

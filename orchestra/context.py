@@ -1,7 +1,7 @@
 """What a subsystem is given to receive and send with, and what `on_event` is given."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Generic, Never, Self
 
 from typing_extensions import TypeVar
@@ -10,6 +10,7 @@ from orchestra.box import Box
 from orchestra.errors import Closed
 from orchestra.overflow import Overflow
 from orchestra.priority import Priority
+from orchestra.timer import Missed, Timer
 
 __all__ = ["Conductor", "Context"]
 
@@ -129,6 +130,69 @@ class Context(Generic[In, Out, Signal]):
         Raises TypeError for what is no coroutine, and `Closed` once the subsystem has ended, after the
         coroutine was closed. It is for the event loop's own thread.
         """
+        raise NotImplementedError
+
+    def send_after(self, delay: float, message: In | Out) -> Timer:
+        """Send `message` once, `delay` seconds from now (0 or more); the `Timer` can cancel it.
+
+        It may be a message that this subsystem consumes or subscribes to as well as one that it sends. It is
+        checked, and packed where it travels in a box, at once. When its time has come it goes into its own
+        lane, the one that the receiver's `priority(message)` says, and wakes the receiver. Under `Block` it
+        waits for room there as a sender would; other policies may drop it, and count it: `Fail` too, by
+        the reason "full", for there is nobody to tell. If its receiver has ended by then it is a dead letter.
+
+        Messages that come due at the same time are sent in the order in which they were set. Time is that of
+        `time.monotonic()`: the wall clock does not matter.
+
+        When this subsystem ends, fails or is restarted, and when a drain or stop begins, its timers are
+        cancelled, and a message whose time had not come is a dead letter with the reason "timer". During a
+        drain or stop this gives a timer that has been cancelled so.
+
+        Raises `UndeclaredMessage`, `UndeclaredPriority` and `BoxError` as a send does, ValueError and
+        TypeError for what is no delay, `Closed` when this subsystem has ended.
+        """
+        raise NotImplementedError
+
+    def send_every(
+        self, interval: float, factory: Callable[[], In | Out], *, missed: Missed = Missed.SKIP
+    ) -> Timer:
+        """Send what `factory()` makes every `interval` seconds, first after one interval.
+
+        The times are the multiples of the interval, counted from now: there is no drift, however late a
+        tick is. `factory`, often the message class itself, is called for each tick just before it is sent, in
+        the context variables of this subsystem. It is a plain function; an error that leaves it, and a
+        message that may not be sent, is a failure of this subsystem.
+
+        `missed` says what becomes of ticks that could not be sent in time. Under `Block` a tick that finds no
+        room waits in line for it, and further ones are missed meanwhile; under every other policy it is
+        missed. So no more than one tick of a timer is under way, save with `Missed.BURST`, and a handler that
+        is slower than its interval leaves room for other messages. To several subscribers the rules hold for
+        each lane by itself; a tick that only some took counts as dropped, by the reason "missed", for others.
+
+        A timer is over when it is cancelled, when this subsystem ends, fails or is restarted, when its
+        receivers have ended, and when a drain or stop begins; set later than that it is over at once.
+
+        Raises ValueError and TypeError for what is no interval (0.000001 seconds is the shortest) or no
+        factory, `Closed` when this subsystem has ended.
+        """
+        raise NotImplementedError
+
+    def set_deadline(self, when: float | None) -> None:
+        """Have `deadline_passed` called at `when`, in the seconds of `time.monotonic()`; None takes it away.
+
+        An Actor has one deadline: each call replaces the one before, also when it has passed and the hook was
+        not called yet. The hook is called once, before signals and messages that wait, though never within
+        a handler; a deadline that has passed when it is set counts at once. A deadline does not keep an inbox
+        from ending, and ends with the timers.
+
+        Raises TypeError for an Actor without the hook `deadline_passed`, and in a `run`, where
+        `asyncio.timeout` is the way; TypeError and ValueError for what is no time; `Closed` when this
+        subsystem has ended.
+        """
+        raise NotImplementedError
+
+    def set_timeout(self, seconds: float | None) -> None:
+        """Set the deadline to `seconds` from now; None takes it away. Otherwise as `set_deadline`."""
         raise NotImplementedError
 
     def stop(self) -> None:

@@ -15,8 +15,13 @@ from orchestra.plan import HandlerPlan, Style
 from orchestra.scopes import Scope
 from orchestra.subsystems import HANDLES, Actor, Subsystem
 
-HOOKS = ("started", "stopped", "on_signal")
-"""The methods of an Actor that are called only when a class overrides them."""
+HOOKS = {
+    "started": (1, "(self, ctx)"),
+    "stopped": (1, "(self, ctx)"),
+    "on_signal": (2, "(self, ctx, signal)"),
+    "deadline_passed": (2, "(self, ctx, deadline)"),
+}
+"""The methods of an Actor that are called only when a class overrides them, and what they are called with."""
 
 
 @attrs.frozen
@@ -111,9 +116,8 @@ def _takes(function: Any, count: int) -> bool:
 def hooks_of(kind: type) -> Mapping[str, bool]:
     """The hooks that an Actor class overrides, with whether each is asynchronous."""
     found: dict[str, bool] = {}
-    for hook in HOOKS:
+    for hook, (count, shape) in HOOKS.items():
         if overrides(kind, hook):
-            count, shape = (2, "(self, ctx, signal)") if hook == "on_signal" else (1, "(self, ctx)")
             check_arguments(kind, hook, count, shape)
             found[hook] = is_coroutine(kind, hook)
     return types.MappingProxyType(found)

@@ -45,7 +45,8 @@ class SubsystemPlan:
 
     `lanes` stand most urgent first. `handlers` has the handlers of an Actor; a message goes to that of
     its exact class, else of the nearest of its bases in method resolution order. `hooks` maps each
-    hook that the class really has (started, stopped, on_signal) to whether it is asynchronous.
+    hook that the class really has (started, stopped, on_signal, deadline_passed) to whether it is
+    asynchronous.
     `senders` names the subsystems that may send to this one by declaration, itself too.
     A sender is freed from this receiver when it has taken nothing for `evict_after` seconds; after
     `fairness` messages in a row from more urgent lanes one of a lower lane is taken; when it has failed

@@ -122,15 +122,18 @@ def _part(
     post = Post(name, sends, plan, receivers, ensemble.dropped)
     send, try_send = wiring.outboxes[name](post, receivers, ensemble.scheduler)
     verbs: dict[str, Verb] = {"send": send, "try_send": try_send, "spawn": part.spawn}
+    timed = (*sends, *(class_of(kind) for kind in (*subsystem.consumes, *subsystem.subscribes)))
+    timers = ensemble.timers.of(part, partial(Post, name, timed, plan, receivers, ensemble.dropped))
+    part.leftovers.append(timers.cancel_all)
     if subsystem.style is Style.RUN:
         recv, try_recv, recv_signal, following, inbox.taken = wiring.receivers[name](inbox)
         verbs |= {"recv": recv, "try_recv": try_recv, "recv_signal": recv_signal, "__anext__": following}
-        part.ctx = LiveContext(inbox, verbs, ensemble.stop_unless_stopping, finish)
+        part.ctx = LiveContext(inbox, verbs, ensemble.stop_unless_stopping, finish, timers)
         part.equip = partial(_let_run, part)
     else:
         verbs |= no_receiving(name)
         inbox.serial = True
-        part.ctx = LiveContext(inbox, verbs, partial(_ask_to_stop, ensemble, part), finish)
+        part.ctx = LiveContext(inbox, verbs, partial(_ask_to_stop, ensemble, part), finish, timers)
         part.equip = partial(_let_handle, part, wiring.workers[name])
     return part
 

@@ -2,11 +2,12 @@
 
 import asyncio
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from orchestra.errors import Closed, OrchestraError, StopTimeout
 from orchestra.plan import LanePlan, Plan
+from orchestra.runtime.clock import Clock, Handle, LoopClock
 from orchestra.runtime.endings import Group, ending, groups_of
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.letters import DeadLetter, Letters
@@ -17,6 +18,7 @@ from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler
 from orchestra.runtime.starvation import StarvationWatch
 from orchestra.runtime.telling import note, told
+from orchestra.runtime.timers import Timers
 
 GRACE = 0.5
 """Seconds that cancelled subsystems have before they are named in a `StopTimeout`."""
@@ -34,13 +36,15 @@ class Ensemble:
     `ended` is done when every part has finished, or was given up after a stop that took too long.
     """
 
-    def __init__(self, plan: Plan, letters: Letters, pressure: Pressure) -> None:
+    def __init__(self, plan: Plan, letters: Letters, pressure: Pressure, clock: Clock | None = None) -> None:
         self.plan = plan
         self.letters = letters
         self.pressure = pressure
         self.loop = asyncio.get_running_loop()
         self.scheduler = Scheduler(self.loop)
         self.phase = Phase.OPEN
+        self.clock: Clock = clock or LoopClock(self.loop)
+        self.timers = Timers(self.clock, self.loop, self._bury, lambda: self.phase)
         self.inboxes: dict[str, Inbox] = {}
         self.parts: dict[str, Part] = {}
         self.dropped = {name: 0 for name, subsystem in plan.subsystems.items() if subsystem.wip}
@@ -98,6 +102,7 @@ class Ensemble:
         """Nothing more comes from outside: inboxes end one after the other, as the rest finishes or rests."""
         if self.phase is Phase.OPEN:
             self._enter(Phase.DRAINING)
+            self.timers.cancel_all()
             self.scheduler.on_rest = self._settle
             self.scheduler.poke()
 
@@ -111,6 +116,7 @@ class Ensemble:
         if self.phase is not Phase.STOPPING:
             self._enter(Phase.STOPPING)
             self.scheduler.on_rest = None
+            self.timers.cancel_all()
             for part in self.parts.values():
                 part.stop(failure)
             if self.outgoing is not None:
@@ -194,6 +200,10 @@ class Ensemble:
             self._end()
         else:
             self.scheduler.poke()
+
+    def later(self, delay: float, function: Callable[[], None]) -> Handle:
+        """Call a function when the clock has gone on by `delay` seconds, at the next turn at the earliest."""
+        return self.clock.call_later(delay, function) if delay > 0 else self.loop.call_soon(function)
 
     def closed_when_stopping(self) -> Closed | None:
         """The error for what a stopping orchestra does not do any more."""

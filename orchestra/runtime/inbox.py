@@ -19,6 +19,7 @@ from orchestra.runtime.lane import Lane, Surroundings
 from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler, Step
 from orchestra.runtime.strand import Strand, breathe, park
+from orchestra.timer import Deadline
 
 
 class Order(enum.Enum):
@@ -149,6 +150,12 @@ class Inbox:
         self.signals.appendleft(order)
         self._notify_listener()
 
+    def pass_deadline(self, deadline: Deadline) -> None:
+        """Put a deadline that has passed in front of all signals, behind what the Actor itself ordered."""
+        if not self.shut:
+            self.signals.insert(self._in_front(Order), deadline)
+            self._notify_listener()
+
     def closed(self, message: Any) -> Closed:
         """The error for a message that this inbox does not take any more."""
         error = Closed(f"{self.name!r} takes no more messages", message, self.name)
@@ -168,14 +175,16 @@ class Inbox:
         return Turns(self.lanes, limit)
 
     def take_signal(self) -> Any:
-        """The next signal, or None after an order was obeyed."""
+        """The next signal or passed deadline, or None after an order was obeyed."""
         self.current = None
         signal = self.signals.popleft()
         if signal.__class__ is Order:
             assert self.obey is not None
             self.obey(signal)
             return None
-        if self._room_for_signals and len(self.signals) <= self.signal_capacity:
+        if signal.__class__ is Deadline:
+            return None if signal.off else signal
+        if self._room_for_signals and self.unread <= self.signal_capacity:
             self._free_conductors()
         self._wake_for_queued()  # who takes it may have been woken for a message
         return signal
@@ -321,6 +330,11 @@ class Inbox:
         return bool(self.signals) or any(lane.queue or lane.senders_waiting for lane in self.lanes)
 
     @property
+    def unread(self) -> int:
+        """How many signals wait; what stands in front of them does not count."""
+        return len(self.signals) - self._in_front(Order, Deadline)
+
+    @property
     def resting(self) -> bool:
         """Whether every receiver waits, no spawned task is at work, and there is nothing to take."""
         waiting = len(self._others) + len(self._listeners) + (self.parked or self._listening)
@@ -330,7 +344,7 @@ class Inbox:
 
     def over_capacity(self) -> asyncio.Future[None] | None:
         """A future for when the signals are within their capacity, or None when they are."""
-        if len(self.signals) <= self.signal_capacity:
+        if self.unread <= self.signal_capacity:
             return None
         future = self._loop.create_future()
         self._room_for_signals.append(future)
@@ -349,6 +363,13 @@ class Inbox:
             report=pressure.report,
             stalled=pressure.stalled,
         )
+
+    def _in_front(self, *kinds: type) -> int:
+        """How many of these kinds come before everything else in the queue of signals."""
+        for place, signal in enumerate(self.signals):
+            if signal.__class__ not in kinds:
+                return place
+        return len(self.signals)
 
     def _arrived(self) -> None:
         if self.idle:

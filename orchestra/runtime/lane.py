@@ -96,6 +96,7 @@ class Lane:
         "_keeps",
         "_spare",
         "_watch",
+        "_watchers",
         "blocked",
         "blocked_seconds",
         "buried",
@@ -157,6 +158,12 @@ class Lane:
         self._clock = loop.time if isinstance(loop, asyncio.BaseEventLoop) else monotonic
         self._around = around
         self._watch: asyncio.TimerHandle | None = None
+        self._watchers: dict[Callable[[], None], None] = {}
+
+    @property
+    def gone(self) -> int:
+        """How many entries have left the queue, by whatever way."""
+        return self._around.taken() + self.evicted
 
     @property
     def evicted(self) -> int:
@@ -301,6 +308,15 @@ class Lane:
             self.episode = False
             self._around.report(self, False)
         self.pressed = self.episode or self.stalled or bool(self.waiting)
+        if self._watchers:
+            watchers, self._watchers = self._watchers, {}
+            for look in watchers:
+                look()
+
+    def watch(self, look: Callable[[], None]) -> None:
+        """Call `look` once, within the receiver, when a message may have been taken."""
+        self._watchers[look] = None
+        self.pressed = True
 
     def settle(self) -> None:
         """Grant what room there is to those who wait, and say what room others may use."""

@@ -18,8 +18,8 @@ class DeadLetter:
     """A message that will never be handled.
 
     `subsystem` names its receiver. `reason` is "failed" (its handler raised `error`), "cancelled" (its
-    handler was cancelled), "finished" (the receiver had ended its loop) or "stopped" (it was queued when the
-    orchestra stopped).
+    handler was cancelled), "finished" (the receiver had ended its loop), "stopped" (it was queued when the
+    orchestra stopped) or "timer" (it was to be sent later, and its timer ended before).
     """
 
     message: Any

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 from orchestra.errors import Closed
 from orchestra.messages import class_of
 from orchestra.plan import SubsystemPlan
+from orchestra.runtime.clock import Handle
 from orchestra.runtime.inbox import Inbox, Order
 from orchestra.runtime.lives import Lives
 from orchestra.runtime.log import logger
@@ -33,6 +34,10 @@ class Supervisor(Protocol):
 
     def part_failed(self, part: "Part", error: BaseException, *, again: bool) -> float | None:
         """A life fails: the seconds until the next one, or None when there is to be none."""
+
+    def later(self, delay: float, function: Callable[[], None]) -> Handle:
+        """Call a function after `delay` seconds."""
+        ...
 
     def part_ended(self, part: "Part", error: BaseException | None) -> None:
         """The last life is over."""
@@ -115,7 +120,7 @@ class Part:
         self._alive = False
         self._stopping = False
         self._given_up = False
-        self._backoff: asyncio.TimerHandle | None = None
+        self._backoff: Handle | None = None
         self._lost: BaseException | None = None
         self._outside = False
         self._cancelled = False
@@ -332,7 +337,7 @@ class Part:
         self._again = True
         self.inbox.pause()
         if delay is not None and not self._stopping:
-            self._backoff = self._loop.call_later(delay, self._begin)
+            self._backoff = self._supervisor.later(delay, self._begin)
             return
         self._conclude()
         if isinstance(lost, (KeyboardInterrupt, SystemExit)) and not outside:

@@ -6,7 +6,7 @@ room in a broadcast, and every mistake.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import attrs
@@ -129,9 +129,20 @@ class Post:
     def _places(
         self, message: Any, priority: Priority | None, overflow: Overflow | None
     ) -> tuple[Places, bool]:
-        """The lanes and what to put into each, with all that can be wrong found before anything is put.
+        """The lanes of receivers that have not ended and what to put into each, to be put now.
 
         And whether nobody drops the message beforehand.
+        """
+        places, planned = self.lay(message, priority, overflow)
+        self.drop_for(planned)
+        return self.living(places, len(places)), not planned
+
+    def lay(
+        self, message: Any, priority: Priority | None = None, overflow: Overflow | None = None
+    ) -> tuple[Places, tuple[str, ...]]:
+        """The lanes of all receivers and what to put into each, with all that can be wrong found beforehand.
+
+        And the names of those that are only planned. Nothing is put or counted yet.
         """
         box = message if isinstance(message, Box) else None
         kind = message.__class__ if box is None else box.kind
@@ -147,9 +158,12 @@ class Post:
             if overflow is not None and not permits(lane.policy, overflow):
                 raise _not_permitted(lane, overflow, message)
             places.append((lane, _entry(inbox, message, box if inbox.name in way.boxed else None)))
-        for name in way.wip:
+        return places, way.wip
+
+    def drop_for(self, planned: Iterable[str]) -> None:
+        """Count a message as dropped for subsystems that are only planned."""
+        for name in planned:
             self._dropped[name] += 1
-        return self.living(places, len(places)), not way.wip
 
     def living(self, places: Sequence[tuple[Lane, Any]], receivers: int) -> Places:
         """The places of receivers that have not ended. Those that have are passed over, and count it.
