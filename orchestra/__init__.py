@@ -24,6 +24,7 @@ from orchestra.runtime.meters import LaneMeters, Meters
 from orchestra.runtime.pressure import Congestion
 from orchestra.runtime.running import Running
 from orchestra.subsystems import Actor, Subsystem, handles
+from orchestra.wrapping import Wrapper
 
 __all__ = [
     "Actor",
@@ -53,6 +54,7 @@ __all__ = [
     "UndeclaredMessage",
     "UndeclaredOverflow",
     "UndeclaredPriority",
+    "Wrapper",
     "boxed",
     "handles",
     "orchestra",

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, overload
 
 import attrs
 
+from orchestra.chains import Chain, as_wrapped, chain_of, check_lanes
 from orchestra.decorator import plan_of
 from orchestra.errors import StopTimeout
 from orchestra.generate.wiring import Wiring, generate
@@ -27,6 +28,7 @@ from orchestra.runtime.pressure import Congestion, Pressure
 from orchestra.runtime.running import Running
 from orchestra.scopes import scope_of
 from orchestra.subsystems import Actor, Subsystem
+from orchestra.wrapping import Wrapper
 
 Result = TypeVar("Result")
 Hook = Callable[[DeadLetter], object]
@@ -262,60 +264,72 @@ def _signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Gener
             signal.signal(each, handler)
 
 
+Kind = type | Chain
+"""The class of what a field holds, or the classes of a Wrapper and of what is in it."""
+
+
 def _wiring_for(app: Any) -> tuple[Plan, Wiring]:
-    """The plan and the wiring of an instance, made anew where a field holds an instance of a subclass."""
+    """The plan and the wiring of an instance, made anew where its fields hold other classes than declared."""
     if isinstance(app, type):
         raise TypeError(f"start takes an instance: {shown(app)}(...), not the class")
     plan = plan_of(type(app))
     kinds = tuple(_kind(app, subsystem) for subsystem in plan.subsystems.values())
-    if kinds == tuple(subsystem.kind for subsystem in plan.subsystems.values()):
+    if kinds == tuple(_declared_kind(subsystem) for subsystem in plan.subsystems.values()):
         return plan, type(app).__orchestra_wiring__
-    return _wiring_of((type(app), *kinds))
+    return _wiring_of((type(app), kinds))
 
 
-def _kind(app: Any, subsystem: SubsystemPlan) -> type:
+def _declared_kind(subsystem: SubsystemPlan) -> type | None:
+    """The class that the wiring was made for at decoration, if it was."""
+    return None if subsystem.made_at_start else subsystem.kind
+
+
+def _kind(app: Any, subsystem: SubsystemPlan) -> Kind:
     if subsystem.wip:
         return subsystem.kind
     actor = getattr(app, subsystem.name)
+    where = f"{type(app).__qualname__}.{subsystem.name}"
     if isinstance(actor, type):
-        raise TypeError(
-            f"{type(app).__qualname__}.{subsystem.name} holds the class {shown(actor)}: "
-            f"give an instance, {shown(actor)}(...)"
-        )
+        raise TypeError(f"{where} holds the class {shown(actor)}: give an instance, {shown(actor)}(...)")
     base = Subsystem if subsystem.style is Style.RUN else Actor
     if not isinstance(actor, base):
         raise TypeError(
-            f"{type(app).__qualname__}.{subsystem.name} holds a {type(actor).__qualname__}, "
+            f"{where} holds a {type(actor).__qualname__}, "
             f"and {shown(subsystem.kind)} is declared, so it must be of {base.__name__}"
         )
-    return type(actor)
+    return chain_of(where, actor) if isinstance(actor, Wrapper) else type(actor)
 
 
 @functools.lru_cache(maxsize=128)
-def _wiring_of(kinds: tuple[type, ...]) -> tuple[Plan, Wiring]:
+def _wiring_of(classes: tuple[type, tuple[Kind, ...]]) -> tuple[Plan, Wiring]:
     """The wiring of an orchestra class (the first one) whose fields hold instances of the other classes."""
-    cls, *given = kinds
+    cls, kinds = classes
     plan = plan_of(cls)
     subsystems = {
-        name: subsystem if kind is subsystem.kind else _as_given(subsystem, kind)
-        for (name, subsystem), kind in zip(plan.subsystems.items(), given, strict=True)
+        name: subsystem if kind is _declared_kind(subsystem) else _as_given(cls, subsystem, kind)
+        for (name, subsystem), kind in zip(plan.subsystems.items(), kinds, strict=True)
     }
     changed = attrs.evolve(plan, subsystems=MappingProxyType(subsystems))
     wiring = generate(changed)
     return attrs.evolve(changed, source=wiring.source), wiring
 
 
-def _as_given(subsystem: SubsystemPlan, kind: type) -> SubsystemPlan:
-    """The part of a plan, with what the given subclass has in place of the declared class."""
+def _as_given(cls: type, subsystem: SubsystemPlan, kind: Kind) -> SubsystemPlan:
+    """The part of a plan, with what the given class has in place of the declared one."""
+    if not isinstance(kind, type):
+        return as_wrapped(cls, subsystem, kind)
     try:
         if style_of(kind) is Style.RUN:
             return attrs.evolve(subsystem, has_priority=has_priority(kind))
         receives = (*subsystem.consumes, *subsystem.subscribes)
-        return attrs.evolve(
+        given = attrs.evolve(
             subsystem,
             has_priority=has_priority(kind),
             hooks=hooks_of(kind),
             handlers=handlers_of(kind, receives, scope_of(kind)),
+            ways=None,
         )
     except Wrong as wrong:
         raise located(kind, None, wrong) from wrong.__cause__
+    check_lanes(cls, given)
+    return given

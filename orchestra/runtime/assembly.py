@@ -15,6 +15,7 @@ from orchestra.priority import Priority
 from orchestra.runtime.conductor import LiveConductor
 from orchestra.runtime.ensemble import EVENTS, Ensemble
 from orchestra.runtime.events import serve_events
+from orchestra.runtime.face import faced
 from orchestra.runtime.inbox import Inbox, Order
 from orchestra.runtime.live import LiveContext, Outgoing, no_receiving
 from orchestra.runtime.part import Part
@@ -41,7 +42,7 @@ def assemble(app: Any, plan: Plan, wiring: Wiring, ensemble: Ensemble) -> Assemb
                 name, subsystem.lanes, subsystem.signal_capacity, subsystem.evict_after
             )
             if subsystem.has_priority:
-                inbox.level = getattr(app, name).priority
+                inbox.level = faced(getattr(app, name), subsystem).priority
             ensemble.inboxes[name] = inbox
     receivers = dict(ensemble.inboxes)
     outgoing = _make_outgoing(plan, wiring, ensemble, receivers)
@@ -100,7 +101,7 @@ def _part(
     ensemble: Ensemble,
     receivers: Mapping[str, Inbox],
 ) -> Part:
-    name, actor = subsystem.name, getattr(app, subsystem.name)
+    name, actor = subsystem.name, faced(getattr(app, subsystem.name), subsystem)
     part = Part(name, subsystem, actor, inbox, ensemble.scheduler, ensemble.part_ended)
     inbox.obey = lambda _order: ensemble.stop_unless_stopping()
     finish = partial(inbox.close, "finished")
