@@ -27,7 +27,7 @@ VENV := .venv
 NEWEST_VENV := .venv$(subst .,,$(NEWEST_VERSION))
 BIN := $(VENV)/bin
 PIP_FLAGS := -qq --disable-pip-version-check
-EXTRAS := cli,bench
+EXTRAS := cli,bench,retry
 
 .PHONY: demo test lint pytest pytest-newest docs bench bench-newest env env-newest clean
 .DEFAULT_GOAL := test
