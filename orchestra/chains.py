@@ -2,7 +2,7 @@
 
 import enum
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -21,7 +21,7 @@ from orchestra.messages import class_of, derives, joined, shown, shown_all
 from orchestra.mistakes import Wrong, located
 from orchestra.plan import HandlerPlan, SubsystemPlan, Way
 from orchestra.scopes import scope_of
-from orchestra.wrapping import Wrapper, check_inner, handler_name, is_marked_may_wait, overridden
+from orchestra.wrapping import Wrapper, handler_name, is_marked_may_wait, overridden, why_not_wrapped
 
 Chain = tuple[type, ...]
 """The classes of a Wrapper and of what is in it, from the outermost to the innermost."""
@@ -32,17 +32,22 @@ def chain_of(where: str, actor: Any) -> Chain:
     kinds: list[type] = [type(actor)]
     seen = {id(actor)}
     while isinstance(actor, Wrapper):
-        kind = shown(type(actor))
         inner = getattr(actor, "inner", None)
-        if inner is None:
-            raise TypeError(f"{where}: {kind} has no inner: call super().__init__(inner) in its __init__")
-        check_inner(type(actor), inner)
-        if id(inner) in seen:
-            raise TypeError(f"{where}: {kind} wraps itself: give it another Actor")
+        reason = _why_not_inside(type(actor), inner, seen)
+        if reason:
+            raise TypeError(f"{where}: {reason}")
         seen.add(id(inner))
         kinds.append(type(inner))
         actor = inner
     return tuple(kinds)
+
+
+def _why_not_inside(wrapper: type, inner: Any, seen: Collection[int]) -> str | None:
+    if inner is None:
+        return f"{shown(wrapper)} has no inner: call super().__init__(inner) in its __init__"
+    if id(inner) in seen:
+        return f"{shown(wrapper)} wraps itself: give it another Actor"
+    return why_not_wrapped(wrapper, inner)
 
 
 def as_wrapped(cls: type, subsystem: SubsystemPlan, chain: Chain) -> SubsystemPlan:

@@ -288,7 +288,7 @@ def _kind(app: Any, subsystem: SubsystemPlan) -> Kind:
     if subsystem.wip:
         return subsystem.kind
     actor = getattr(app, subsystem.name)
-    where = f"{type(app).__qualname__}.{subsystem.name}"
+    where = f"{shown(type(app))}.{subsystem.name}"
     if isinstance(actor, type):
         raise TypeError(f"{where} holds the class {shown(actor)}: give an instance, {shown(actor)}(...)")
     base = Subsystem if subsystem.style is Style.RUN else Actor

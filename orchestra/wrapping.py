@@ -95,7 +95,9 @@ class Wrapper(Actor[In, SOut]):
     """
 
     def __init__(self, inner: Actor[In, SOut]) -> None:
-        check_inner(type(self), inner)
+        reason = why_not_wrapped(type(self), inner)
+        if reason:
+            raise TypeError(reason)
         self.inner = inner
 
     def handle(self, ctx: Any, message: Any, /) -> Any:
@@ -153,21 +155,19 @@ def known_at_start(kind: type) -> bool:
     return kind is Actor or issubclass(kind, Wrapper)
 
 
-def check_inner(wrapper: type, inner: Any) -> None:
-    """Refuse what cannot be wrapped."""
-    if isinstance(inner, Actor):
-        return
+def why_not_wrapped(wrapper: type, inner: Any) -> str | None:
+    """Why a wrapper cannot go around this, with what would be right; None when it can."""
     name = shown(wrapper)
+    if isinstance(inner, Actor):
+        return None
     if isinstance(inner, type):
-        raise TypeError(f"{name} wraps an instance: give {shown(inner)}(...), not the class")
+        return f"{name} wraps an instance: give {shown(inner)}(...), not the class"
     if isinstance(inner, Subsystem):
-        raise TypeError(
+        return (
             f"{name} wraps an Actor, and {type(inner).__qualname__} is a Subsystem, which receives by itself "
             "in its run: write it as an Actor, or derive from it and override run"
         )
-    raise TypeError(
-        f"{name} wraps an Actor, and {inner!r} is none: give an instance of a class with handlers"
-    )
+    return f"{name} wraps an Actor, and {inner!r} is none: give an instance of a class with handlers"
 
 
 def handler_name(kind: type, message: type, marks: Mapping[type, HandlerPlan]) -> str | None:

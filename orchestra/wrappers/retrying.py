@@ -73,9 +73,9 @@ class Retrying(Wrapper[In, SOut]):
 
     There are at most `attempts` in all, and none begins when `timeout` seconds have passed since the first
     one failed; a running one is not cut short. After attempt n the wait is
-    `wait_initial * wait_exp_base**(n - 1)` and a random part of up to `wait_jitter`, `wait_max` at most; all in
-    seconds. stamina does the counting and the waiting, so its `set_active` and `set_testing` hold here, and
-    its hooks are told of each retry.
+    `wait_initial * wait_exp_base**(n - 1)` and a random part of up to `wait_jitter`, `wait_max` at most; all
+    in seconds. stamina does the counting and the waiting, so its `set_active` and `set_testing` hold here,
+    and its hooks are told of each retry.
 
     The error of the last attempt leaves the handler as it is: then the message is dead-lettered, and a
     `restart=` or the orchestra's failure sees it. What an attempt has sent before it failed stays sent.
