@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from orchestra.context import Context
 from orchestra.inspection import HOOKS, marked_handlers
 from orchestra.messages import shown
 from orchestra.plan import HandlerPlan
@@ -100,7 +101,7 @@ class Wrapper(Actor[In, SOut]):
             raise TypeError(reason)
         self.inner = inner
 
-    def handle(self, ctx: Any, message: Any, /) -> Any:
+    def handle(self, ctx: Context[In, SOut, Any], message: In, /) -> Any:
         """Forward a message to the method that the inner Actor has for its class.
 
         Gives something that may be awaited. Raises TypeError when the inner one has no such method.
