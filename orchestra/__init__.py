@@ -26,6 +26,7 @@ from orchestra.runtime.running import Running
 from orchestra.subsystems import Actor, Subsystem, handles
 from orchestra.supervision import Restart, deferred
 from orchestra.timer import Missed, Timer
+from orchestra.wrapping import Wrapper
 
 __all__ = [
     "Actor",
@@ -58,6 +59,7 @@ __all__ = [
     "UndeclaredMessage",
     "UndeclaredOverflow",
     "UndeclaredPriority",
+    "Wrapper",
     "boxed",
     "deferred",
     "handles",

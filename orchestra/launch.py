@@ -1,24 +1,19 @@
 """Starting an orchestra: within an event loop, or as the whole program."""
 
 import asyncio
-import functools
 import inspect
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from types import FrameType, MappingProxyType, TracebackType
+from types import FrameType, TracebackType
 from typing import Any, TypeVar, overload
-
-import attrs
 
 from orchestra.decorator import plan_of
 from orchestra.errors import StopTimeout
-from orchestra.generate.wiring import Wiring, generate
-from orchestra.inspection import handlers_of, has_priority, hooks_of, style_of
+from orchestra.fitting import wiring_for
 from orchestra.messages import shown, shown_all
-from orchestra.mistakes import Wrong, located
-from orchestra.plan import Plan, Style, SubsystemPlan
+from orchestra.plan import Plan
 from orchestra.runtime.assembly import assemble
 from orchestra.runtime.ensemble import GRACE, PATIENCE, Ensemble
 from orchestra.runtime.instances import instances_of, remakers_of
@@ -26,8 +21,6 @@ from orchestra.runtime.letters import DeadLetter, Letters
 from orchestra.runtime.lifecycle import Phase
 from orchestra.runtime.pressure import Congestion, Pressure
 from orchestra.runtime.running import Running
-from orchestra.scopes import scope_of
-from orchestra.subsystems import Actor, Subsystem
 
 Result = TypeVar("Result")
 Hook = Callable[[DeadLetter], object]
@@ -76,7 +69,7 @@ class Starting:
             raise RuntimeError(f"this {declared.name} runs already; make another instance, or stop it first")
         self._running = Running(declared)
         instances = instances_of(app, declared, self._running)
-        plan, wiring = _wiring_for(app, declared, instances)
+        plan, wiring = wiring_for(type(app), instances)
         ensemble = Ensemble(plan, Letters(self._hook), Pressure(self._on_congestion))
         remakers = remakers_of(app, self._running, instances)
         self._running.wire(assemble(app, plan, wiring, ensemble, instances, remakers))
@@ -273,59 +266,3 @@ def _plan_for(app: Any) -> Plan:
     if isinstance(app, type):
         raise TypeError(f"start takes an instance: {shown(app)}(...), not the class")
     return plan_of(type(app))
-
-
-def _wiring_for(app: Any, plan: Plan, instances: Mapping[str, Any]) -> tuple[Plan, Wiring]:
-    """The plan and the wiring of an instance, made anew where a field holds an instance of a subclass."""
-    kinds = tuple(_kind(app, subsystem, instances) for subsystem in plan.subsystems.values())
-    if kinds == tuple(subsystem.kind for subsystem in plan.subsystems.values()):
-        return plan, type(app).__orchestra_wiring__
-    return _wiring_of((type(app), *kinds))
-
-
-def _kind(app: Any, subsystem: SubsystemPlan, instances: Mapping[str, Any]) -> type:
-    if subsystem.wip:
-        return subsystem.kind
-    actor = instances[subsystem.name]
-    if isinstance(actor, type):
-        raise TypeError(
-            f"{type(app).__qualname__}.{subsystem.name} holds the class {shown(actor)}: "
-            f"give an instance, {shown(actor)}(...)"
-        )
-    base = Subsystem if subsystem.style is Style.RUN else Actor
-    if not isinstance(actor, base):
-        raise TypeError(
-            f"{type(app).__qualname__}.{subsystem.name} holds a {type(actor).__qualname__}, "
-            f"and {shown(subsystem.kind)} is declared, so it must be of {base.__name__}"
-        )
-    return type(actor)
-
-
-@functools.lru_cache(maxsize=128)
-def _wiring_of(kinds: tuple[type, ...]) -> tuple[Plan, Wiring]:
-    """The wiring of an orchestra class (the first one) whose fields hold instances of the other classes."""
-    cls, *given = kinds
-    plan = plan_of(cls)
-    subsystems = {
-        name: subsystem if kind is subsystem.kind else _as_given(subsystem, kind)
-        for (name, subsystem), kind in zip(plan.subsystems.items(), given, strict=True)
-    }
-    changed = attrs.evolve(plan, subsystems=MappingProxyType(subsystems))
-    wiring = generate(changed)
-    return attrs.evolve(changed, source=wiring.source), wiring
-
-
-def _as_given(subsystem: SubsystemPlan, kind: type) -> SubsystemPlan:
-    """The part of a plan, with what the given subclass has in place of the declared class."""
-    try:
-        if style_of(kind) is Style.RUN:
-            return attrs.evolve(subsystem, has_priority=has_priority(kind))
-        receives = (*subsystem.consumes, *subsystem.subscribes)
-        return attrs.evolve(
-            subsystem,
-            has_priority=has_priority(kind),
-            hooks=hooks_of(kind),
-            handlers=handlers_of(kind, receives, scope_of(kind)),
-        )
-    except Wrong as wrong:
-        raise located(kind, None, wrong) from wrong.__cause__

@@ -40,6 +40,18 @@ class HandlerPlan:
 
 
 @attrs.frozen
+class Way:
+    """Where a method of a wrapped Actor is: so many wrappers in from the outermost, under this name.
+
+    `lenient` says that it may give something to await or not: a plain method around an asynchronous one.
+    """
+
+    depth: int
+    method: str
+    lenient: bool = False
+
+
+@attrs.frozen
 class SubsystemPlan:
     """One subsystem of an orchestra.
 
@@ -51,6 +63,8 @@ class SubsystemPlan:
     A sender is freed from this receiver when it has taken nothing for `evict_after` seconds; after
     `fairness` messages in a row from more urgent lanes one of a lower lane is taken; when it has failed
     it starts again as `restart` says. None is off.
+    `ways` is None but for an Actor that is wrapped: then it tells where each method that is called is. It is
+    empty where only the instance tells what is called, and then there are no `handlers` and `hooks` yet.
     """
 
     name: str
@@ -70,6 +84,12 @@ class SubsystemPlan:
     evict_after: float | None = None
     fairness: int | None = None
     restart: Restart | None = None
+    ways: Mapping[str, Way] | None = None
+
+    @property
+    def made_at_start(self) -> bool:
+        """Whether handlers, hooks and `priority` are not known before an instance is given."""
+        return self.ways is not None and not self.ways
 
 
 @attrs.frozen

@@ -107,6 +107,11 @@ def _write_subsystem(
     receipt = Receipt.of(plan, subsystem.name, subsystem.lanes, subsystem.fairness)
     if subsystem.style is Style.RUN:
         yield _receiver(writer, receipt)
+    elif subsystem.made_at_start:
+        _space(writer)
+        writer.line(
+            f"# How {subsystem.name} is served is written at start, for the Actor that is given then."
+        )
     else:
         function = f"{subsystem.name}_worker"
         _space(writer)

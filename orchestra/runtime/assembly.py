@@ -16,6 +16,7 @@ from orchestra.priority import Priority
 from orchestra.runtime.conductor import LiveConductor
 from orchestra.runtime.ensemble import EVENTS, Ensemble
 from orchestra.runtime.events import serve_events
+from orchestra.runtime.face import faced
 from orchestra.runtime.inbox import Inbox, Order
 from orchestra.runtime.live import LiveContext, Outgoing, no_receiving
 from orchestra.runtime.part import Part
@@ -52,7 +53,7 @@ def assemble(
                 name, subsystem.lanes, subsystem.signal_capacity, subsystem.evict_after
             )
             if subsystem.has_priority:
-                inbox.level = instances[name].priority
+                inbox.level = faced(instances[name], subsystem).priority
             ensemble.inboxes[name] = inbox
     receivers = dict(ensemble.inboxes)
     outgoing = _make_outgoing(plan, wiring, ensemble, receivers)
@@ -139,15 +140,16 @@ def _part(
 
 
 def _let_run(part: Part, instance: Any) -> None:
-    part.actor = instance
+    part.instance = part.actor = instance
     part.serve = partial(instance.run, part.ctx)
 
 
 def _let_handle(part: Part, worker: Callable[..., Any], instance: Any) -> None:
     """Let an Actor handle what comes; what an instance before it has taken stays counted."""
+    assert part.plan is not None
     before = part.inbox.taken()
-    part.actor = instance
-    served, taken = worker(part.inbox, part.ctx, instance, part)
+    part.instance, part.actor = instance, faced(instance, part.plan)
+    served, taken = worker(part.inbox, part.ctx, part.actor, part)
     part.inbox.taken = lambda: tuple(map(add, before, taken()))
     if served.__name__ == "work":
         part.work = served

@@ -9,6 +9,7 @@ from orchestra.messages import shown
 from orchestra.plan import Plan
 from orchestra.runtime.telling import note
 from orchestra.supervision import Deferred
+from orchestra.wrapping import Wrapper
 
 if TYPE_CHECKING:
     from orchestra.runtime.running import Running
@@ -24,7 +25,7 @@ def remakers_of(
 ) -> Mapping[str, Callable[[], Any]]:
     """For each field that is deferred, what makes a fresh instance of the class that it gave at the start."""
     return {
-        name: partial(_made_again, app, name, running, type(instance))
+        name: partial(_made_again, app, name, running, _classes(instance))
         for name, instance in instances.items()
         if isinstance(getattr(app, name), Deferred)
     }
@@ -47,12 +48,22 @@ def _made(deferred: Deferred, field: str, running: "Running") -> Any:
     return made
 
 
-def _made_again(app: Any, name: str, running: "Running", kind: type) -> Any:
+def _made_again(app: Any, name: str, running: "Running", kinds: tuple[type, ...]) -> Any:
     field = f"{type(app).__qualname__}.{name}"
     made = _made(getattr(app, name), field, running)
-    if type(made) is not kind:
+    if _classes(made) != kinds:
         raise TypeError(
-            f"{field} is deferred and gave a {shown(type(made))} for a restart, but a {shown(kind)} "
+            f"{field} is deferred and gave a {_told(_classes(made))} for a restart, but a {_told(kinds)} "
             "at the start: the wiring is made for one class"
         )
     return made
+
+
+def _classes(instance: Any) -> tuple[type, ...]:
+    """The class of an instance, and those of what it wraps."""
+    inner = _classes(instance.inner) if isinstance(instance, Wrapper) else ()
+    return type(instance), *inner
+
+
+def _told(kinds: tuple[type, ...]) -> str:
+    return " around ".join(map(shown, kinds))

@@ -52,7 +52,8 @@ class Part:
     after its backoff; until then nothing of the subsystem runs.
 
     `asked_to_stop` says that the orchestra is to stop when it has ended, or before; `winding_up` that
-    the life only waits for its tasks. `equip` makes an instance the one that serves, `remake` gives a
+    the life only waits for its tasks. `actor` is what is called of the `instance`: itself, or a
+    face of it. `equip` makes an instance the one that serves, `remake` gives a
     fresh one for the next life. What is in `leftovers` is called when a life is over, and must not raise.
     """
 
@@ -78,6 +79,7 @@ class Part:
         "done",
         "equip",
         "inbox",
+        "instance",
         "leftovers",
         "lives",
         "name",
@@ -100,7 +102,7 @@ class Part:
     ) -> None:
         self.name = name
         self.plan = plan
-        self.actor = actor
+        self.instance = self.actor = actor
         self.inbox = inbox
         self.ctx: Any = None
         self.serve: Callable[[], Coroutine[Any, Any, None]] | None = None

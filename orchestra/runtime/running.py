@@ -146,7 +146,7 @@ class Running:
     def instances(self) -> Mapping[str, Any]:
         """The present instance of each subsystem, by field: the one given, or what `deferred` made last."""
         parts = self._ensemble.parts
-        return MappingProxyType({name: parts[name].actor for name in self._ensemble.inboxes})
+        return MappingProxyType({name: parts[name].instance for name in self._ensemble.inboxes})
 
     def meters(self) -> Mapping[str, Meters]:
         """A snapshot of what went through each subsystem's inbox, in messages.

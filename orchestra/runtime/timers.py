@@ -162,7 +162,7 @@ class PartTimers:
         assert plan is not None
         if "deadline_passed" in plan.hooks:
             return
-        kind = type(self._part.actor).__qualname__
+        kind = type(self._part.instance).__qualname__
         if plan.style is Style.RUN:
             raise TypeError(
                 f"{kind} has a run of its own: there `async with asyncio.timeout(...)` is the way, "
