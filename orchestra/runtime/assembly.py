@@ -19,6 +19,7 @@ from orchestra.runtime.inbox import Inbox, Order
 from orchestra.runtime.live import LiveContext, Outgoing, no_receiving
 from orchestra.runtime.part import Part
 from orchestra.runtime.post import Post
+from orchestra.runtime.recipients import Recipients
 
 Verb = Callable[..., Any]
 
@@ -30,6 +31,7 @@ class Assembly:
     ensemble: Ensemble
     send: Verb
     try_send: Verb
+    ask: Verb
     outgoing: Outgoing | None
 
 
@@ -45,17 +47,18 @@ def assemble(app: Any, plan: Plan, wiring: Wiring, ensemble: Ensemble) -> Assemb
             ensemble.inboxes[name] = inbox
     receivers = dict(ensemble.inboxes)
     outgoing = _make_outgoing(plan, wiring, ensemble, receivers)
-    outside = Post(OUTSIDE, None, plan, receivers, ensemble.dropped)
+    outside = Post(OUTSIDE, None, plan, receivers, ensemble.dropped, ensemble.asks)
+    recipients = Recipients(plan, receivers, ensemble.dropped, ensemble.asks)
     if plan.has_on_event:
         ensemble.add(_events_part(app, plan, ensemble, outside), ())
     for name, inbox in ensemble.inboxes.items():
         before = (EVENTS,) if plan.has_on_event else ()
         ensemble.add(
-            _part(app, plan.subsystems[name], inbox, plan, wiring, ensemble, receivers),
+            _part(app, plan.subsystems[name], inbox, plan, wiring, ensemble, receivers, recipients),
             (*before, *(sender for sender in plan.subsystems[name].senders if sender in ensemble.inboxes)),
         )
     send, try_send = wiring.outboxes[OUTSIDE](outside, receivers, ensemble.scheduler)
-    return Assembly(ensemble, send, try_send, outgoing)
+    return Assembly(ensemble, send, try_send, partial(ensemble.asks.ask, outside, None), outgoing)
 
 
 def _make_outgoing(
@@ -99,15 +102,17 @@ def _part(
     wiring: Wiring,
     ensemble: Ensemble,
     receivers: Mapping[str, Inbox],
+    recipients: Recipients,
 ) -> Part:
     name, actor = subsystem.name, getattr(app, subsystem.name)
     part = Part(name, subsystem, actor, inbox, ensemble.scheduler, ensemble.part_ended)
     inbox.obey = lambda _order: ensemble.stop_unless_stopping()
     finish = partial(inbox.close, "finished")
     sends = tuple(class_of(sent) for sent in subsystem.sends)
-    post = Post(name, sends, plan, receivers, ensemble.dropped)
+    post = Post(name, sends, plan, receivers, ensemble.dropped, ensemble.asks)
     send, try_send = wiring.outboxes[name](post, receivers, ensemble.scheduler)
-    verbs = {"send": send, "try_send": try_send}
+    ask, recipient = partial(ensemble.asks.ask, post, inbox), partial(recipients.of, subsystem)
+    verbs: dict[str, Verb] = {"send": send, "try_send": try_send, "ask": ask, "recipient": recipient}
     if subsystem.style is Style.RUN:
         recv, try_recv, recv_signal, following, inbox.taken = wiring.receivers[name](inbox)
         verbs |= {"recv": recv, "try_recv": try_recv, "recv_signal": recv_signal, "__anext__": following}

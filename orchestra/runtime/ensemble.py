@@ -3,11 +3,14 @@
 import asyncio
 import math
 from collections.abc import Collection
+from functools import partial
 from typing import Any
 
 from orchestra.errors import Closed, OrchestraError, StopTimeout
 from orchestra.plan import LanePlan, Plan
+from orchestra.runtime.asks import Asks
 from orchestra.runtime.endings import Group, ending, groups_of
+from orchestra.runtime.gridlock import Gridlocks
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.letters import DeadLetter, Letters
 from orchestra.runtime.lifecycle import Phase, may_follow
@@ -34,7 +37,9 @@ class Ensemble:
     `ended` is done when every part has finished, or was given up after a stop that took too long.
     """
 
-    def __init__(self, plan: Plan, letters: Letters, pressure: Pressure) -> None:
+    def __init__(
+        self, plan: Plan, letters: Letters, pressure: Pressure, gridlocks: Gridlocks | None = None
+    ) -> None:
         self.plan = plan
         self.letters = letters
         self.pressure = pressure
@@ -43,6 +48,8 @@ class Ensemble:
         self.phase = Phase.OPEN
         self.inboxes: dict[str, Inbox] = {}
         self.parts: dict[str, Part] = {}
+        self.asks = Asks(self.loop, self.scheduler, self.parts, gridlocks or Gridlocks())
+        letters.buried = self.asks.buried
         self.dropped = {name: 0 for name, subsystem in plan.subsystems.items() if subsystem.wip}
         self.outgoing: Inbox | None = None
         self.outgoing_senders: Collection[str] = ()
@@ -66,6 +73,7 @@ class Ensemble:
         evict_after: float | None = None,
     ) -> Inbox:
         """An inbox whose dead letters come here."""
+        routes = [route for route in self.plan.routes.values() if name in route.receivers]
         return Inbox(
             name,
             lanes,
@@ -74,8 +82,10 @@ class Ensemble:
             self.scheduler,
             self._bury,
             self.pressure,
-            opens=any(name in route.boxed for route in self.plan.routes.values()),
+            opens=any(name in route.boxed for route in routes),
             evict_after=evict_after,
+            blocks=self.asks.blocked,
+            displaced=partial(self.asks.displaced, name) if any(route.replies for route in routes) else None,
         )
 
     def add(self, part: Part, senders: tuple[str, ...]) -> None:
@@ -147,6 +157,7 @@ class Ensemble:
             part.inbox.leave()
         else:
             part.inbox.close("finished")
+        self.asks.left(part.inbox, error)
         self._finished.add(part.name)
         self._groups = None
         if self.outgoing is not None and self._finished.issuperset(self.outgoing_senders):
@@ -238,6 +249,7 @@ class Ensemble:
             part.inbox.close("stopped")
         if self.outgoing is not None:
             self.outgoing.end()
+        self.asks.close()
         self.letters.close()
         if self._starvation is not None:
             self._starvation.stop()

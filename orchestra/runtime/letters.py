@@ -34,6 +34,8 @@ class Letters:
 
     def __init__(self, hook: Callable[[DeadLetter], object] | None) -> None:
         self._hook = hook or self._log
+        self.buried: Callable[[DeadLetter], None] = lambda letter: None
+        """Called with each letter after the hook, which may still answer what the message asks."""
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def bury(self, letter: DeadLetter) -> None:
@@ -42,6 +44,7 @@ class Letters:
             self._hook(letter)
         except (Exception, asyncio.CancelledError):
             logger.exception("the dead_letters hook failed on a message to %r", letter.subsystem)
+        self.buried(letter)
 
     def close(self) -> None:
         """Log how many letters were not logged one by one."""

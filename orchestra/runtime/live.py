@@ -15,6 +15,8 @@ class LiveContext(Context[Any, Any, Any]):
         "_finish",
         "_inbox",
         "_stop",
+        "ask",
+        "recipient",
         "recv",
         "recv_signal",
         "send",

@@ -55,14 +55,16 @@ class Meters:
     peak: int
     """The highest peak of a lane."""
     lanes: Mapping[Priority, LaneMeters]
+    late_replies: int = 0
+    """How many answers of this subsystem came when nobody waited any more."""
 
 
-def read_meters(inbox: Inbox) -> Meters:
+def read_meters(inbox: Inbox, late_replies: int = 0) -> Meters:
     """A snapshot of one inbox."""
     lanes = {
         lane.priority: _read_lane(lane, taken) for lane, taken in zip(inbox.lanes, inbox.taken(), strict=True)
     }
-    return _sum(lanes, {})
+    return _sum(lanes, {}, late_replies)
 
 
 def read_planned(dropped: int) -> Meters:
@@ -70,7 +72,9 @@ def read_planned(dropped: int) -> Meters:
     return _sum({}, {"wip": dropped} if dropped else {})
 
 
-def _sum(lanes: Mapping[Priority, LaneMeters], dropped_by: Mapping[str, int]) -> Meters:
+def _sum(
+    lanes: Mapping[Priority, LaneMeters], dropped_by: Mapping[str, int], late_replies: int = 0
+) -> Meters:
     every = lanes.values()
     reasons = Counter(dropped_by)
     for lane in every:
@@ -87,6 +91,7 @@ def _sum(lanes: Mapping[Priority, LaneMeters], dropped_by: Mapping[str, int]) ->
         waiting=sum(lane.waiting for lane in every),
         peak=max((lane.peak for lane in every), default=0),
         lanes=MappingProxyType(dict(lanes)),
+        late_replies=late_replies,
     )
 
 
