@@ -6,7 +6,7 @@ from collections.abc import Collection
 from functools import partial
 from typing import Any
 
-from orchestra.errors import Closed, OrchestraError, StopTimeout
+from orchestra.errors import Closed, NoReply, OrchestraError, StopTimeout
 from orchestra.plan import LanePlan, Plan
 from orchestra.runtime.asks import Asks
 from orchestra.runtime.endings import Group, ending, groups_of
@@ -271,13 +271,15 @@ class Ensemble:
             self._fail(part, error)
 
     def _is_end(self, part: Part, error: BaseException) -> bool:
-        """Whether a part only saw the end: `Closed` from its own inbox or, in a stop, from any."""
+        """Whether a part only saw the end: `Closed` from its own inbox or, in a stop, from any, or `NoReply`."""
         if isinstance(error, BaseExceptionGroup):
             return all(self._is_end(part, each) for each in error.exceptions)
-        if not isinstance(error, Closed):
+        if not isinstance(error, Closed | NoReply):
             return False
-        own = error.message is None and error.subsystem == part.name and part.inbox.over
-        return own or self.phase in (Phase.STOPPING, Phase.ENDED)
+        if self.phase in (Phase.STOPPING, Phase.ENDED):
+            return True
+        own = isinstance(error, Closed) and error.message is None
+        return own and error.subsystem == part.name and part.inbox.over
 
     def _fail(self, part: Part, error: BaseException) -> None:
         if self.error is not None:
