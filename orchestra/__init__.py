@@ -7,8 +7,10 @@ from orchestra.decorator import orchestra, plan_of
 from orchestra.errors import (
     BoxError,
     Closed,
+    Deadlock,
     DeclarationError,
     Full,
+    NoReply,
     OrchestraError,
     StopTimeout,
     SubsystemStalled,
@@ -19,6 +21,9 @@ from orchestra.errors import (
 from orchestra.launch import run, start
 from orchestra.overflow import Block, BlockFirst, Drop, DropOldest, Fail
 from orchestra.priority import Priority
+from orchestra.recipient import Recipient
+from orchestra.reply import Reply
+from orchestra.runtime.gridlock import Gridlock
 from orchestra.runtime.letters import DeadLetter
 from orchestra.runtime.meters import LaneMeters, Meters
 from orchestra.runtime.pressure import Congestion
@@ -39,17 +44,22 @@ __all__ = [
     "Congestion",
     "Context",
     "DeadLetter",
+    "Deadlock",
     "DeclarationError",
     "Drop",
     "DropOldest",
     "Fail",
     "Full",
+    "Gridlock",
     "LaneMeters",
     "Live",
     "Meters",
     "Missed",
+    "NoReply",
     "OrchestraError",
     "Priority",
+    "Recipient",
+    "Reply",
     "Restart",
     "Running",
     "StopTimeout",

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, Generic, Never, Self
+from typing import Any, Generic, Never, Self, overload
 
 from typing_extensions import TypeVar
 
@@ -10,6 +10,8 @@ from orchestra.box import Box
 from orchestra.errors import Closed
 from orchestra.overflow import Overflow
 from orchestra.priority import Priority
+from orchestra.recipient import Recipient
+from orchestra.reply import Reply
 from orchestra.timer import Missed, Timer
 
 __all__ = ["Conductor", "Context"]
@@ -19,6 +21,8 @@ Out = TypeVar("Out", contravariant=True, default=Any)
 Signal = TypeVar("Signal", covariant=True, default=Never)
 T = TypeVar("T")
 Sig_contra = TypeVar("Sig_contra", contravariant=True, default=Any)
+R = TypeVar("R")
+M = TypeVar("M")
 
 
 class Context(Generic[In, Out, Signal]):
@@ -193,6 +197,54 @@ class Context(Generic[In, Out, Signal]):
 
     def set_timeout(self, seconds: float | None) -> None:
         """Set the deadline to `seconds` from now; None takes it away. Otherwise as `set_deadline`."""
+        raise NotImplementedError
+
+    @overload
+    async def ask(
+        self,
+        make: Callable[[Reply[R]], Out],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> R: ...
+    @overload
+    async def ask(
+        self,
+        make: Callable[[Reply[Any]], Out],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> Any: ...
+    async def ask(
+        self,
+        make: Callable[[Reply[Any]], Out],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> Any:
+        """Send the message that `make` gives for a reply, and wait until that reply is answered.
+
+            balance = await ctx.ask(lambda reply: GetBalance("a", reply), timeout=1.0)
+
+        Gives what the receiver passes to `reply.send`, and raises what it passes to `reply.fail`. Raises
+        `NoReply` as soon as nobody can answer any more: the reply was dropped without an answer, the message
+        was dropped or dead-lettered, its handler failed, or who has the reply has ended. Raises the builtin
+        TimeoutError after `timeout` seconds (None: no limit), which begin with the call and count the wait
+        for room in the receiver's lane. Raises `Deadlock`, before anything is sent, when this subsystem
+        would wait for itself: over any number of others that wait in an ask or for room. And whatever `send`
+        raises.
+
+        While a handler or `run` waits here its subsystem takes no other message; in a drain it counts as at
+        work. Cancelling ends the wait: a later answer is ignored and counted.
+        """
+        raise NotImplementedError
+
+    def recipient(self, kind: type[M]) -> Recipient[M]:
+        """A small handle to send messages of one type with, which may travel in messages itself.
+
+        `kind` is what this subsystem sends, consumes or subscribes to, or a subclass; `UndeclaredMessage`
+        for any other. See `Recipient`.
+        """
         raise NotImplementedError
 
     def stop(self) -> None:

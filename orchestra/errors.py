@@ -70,6 +70,37 @@ class UndeclaredOverflow(SendError, ValueError):
     """
 
 
+class NoReply(OrchestraError):
+    """Nobody will answer what was asked any more.
+
+    `subsystem` names who was to answer, and `message` is what was asked where it is still known: it was
+    dropped or dead-lettered, or its handler failed. The text says why; an error of the receiver is the
+    `__cause__`.
+    """
+
+    def __init__(self, text: str, message: Any = None, subsystem: str | None = None) -> None:
+        super().__init__(text)
+        self.message = message
+        self.subsystem = subsystem
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.message, self.subsystem)
+
+
+class Deadlock(OrchestraError):
+    """An ask would have waited for ever: it closes a circle of subsystems that wait for each other.
+
+    `chain` has their names, from the asker on; the first is also the last. The text says what each waits for.
+    """
+
+    def __init__(self, text: str, chain: Sequence[str]) -> None:
+        super().__init__(text)
+        self.chain = tuple(chain)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.chain)
+
+
 class BoxError(OrchestraError, ValueError):
     """A message cannot be packed so that it comes back the same.
 

@@ -16,6 +16,7 @@ from orchestra.messages import shown, shown_all
 from orchestra.plan import Plan
 from orchestra.runtime.assembly import assemble
 from orchestra.runtime.ensemble import GRACE, PATIENCE, Ensemble
+from orchestra.runtime.gridlock import Gridlock, Gridlocks
 from orchestra.runtime.instances import instances_of, remakers_of
 from orchestra.runtime.letters import DeadLetter, Letters
 from orchestra.runtime.lifecycle import Phase
@@ -25,13 +26,18 @@ from orchestra.runtime.running import Running
 Result = TypeVar("Result")
 Hook = Callable[[DeadLetter], object]
 CongestionHook = Callable[[Congestion], object]
+GridlockHook = Callable[[Gridlock], object]
 
 _running: dict[int, tuple[Any, Ensemble]] = {}
 """The instances that run now, by id. It holds them, so that nothing of a running orchestra is collected."""
 
 
 def start(
-    app: Any, *, dead_letters: Hook | None = None, on_congestion: CongestionHook | None = None
+    app: Any,
+    *,
+    dead_letters: Hook | None = None,
+    on_congestion: CongestionHook | None = None,
+    on_gridlock: GridlockHook | None = None,
 ) -> "Starting":
     """Run an orchestra within the present event loop: `async with start(app) as running: ...`.
 
@@ -41,23 +47,33 @@ def start(
 
     `dead_letters` is called with a `DeadLetter` for each message that will never be handled; by default
     they are logged. `on_congestion` is called with a `Congestion` when a lane becomes congested and when it
-    has recovered; both are logged too, at most once a second for each lane. One instance runs once at a
-    time. What fields hold as `deferred(...)` is made before anything runs, and an error in that comes out
-    here. Raises TypeError for what is no instance of an orchestra class, when a field holds no subsystem,
-    and for a hook that would have to be awaited.
+    has recovered; both are logged too, at most once a second for each lane. `on_gridlock` is called with a
+    `Gridlock`, once for each circle of subsystems that wait for room in each other's lanes; it is logged
+    too. One instance runs once at a time. What fields hold as `deferred(...)` is made before anything runs,
+    and an error in that comes out here. Raises TypeError for what is no instance of an orchestra class,
+    when a field holds no subsystem, and for a hook that would have to be awaited.
     """
     if inspect.iscoroutinefunction(dead_letters):
         raise TypeError("dead_letters takes a plain function: it is called in the middle of a stop")
     if inspect.iscoroutinefunction(on_congestion):
         raise TypeError("on_congestion takes a plain function: it is called in the middle of a send")
-    return Starting(app, dead_letters, on_congestion)
+    if inspect.iscoroutinefunction(on_gridlock):
+        raise TypeError("on_gridlock takes a plain function: it is called in the middle of a send")
+    return Starting(app, dead_letters, on_congestion, on_gridlock)
 
 
 class Starting:
     """What `start` returns: an asynchronous context manager that gives the `Running`."""
 
-    def __init__(self, app: Any, hook: Hook | None, on_congestion: CongestionHook | None) -> None:
+    def __init__(
+        self,
+        app: Any,
+        hook: Hook | None,
+        on_congestion: CongestionHook | None,
+        on_gridlock: GridlockHook | None,
+    ) -> None:
         self._app = app
+        self._on_gridlock = on_gridlock
         self._hook = hook
         self._on_congestion = on_congestion
         self._running: Running | None = None
@@ -70,7 +86,9 @@ class Starting:
         self._running = Running(declared)
         instances = instances_of(app, declared, self._running)
         plan, wiring = wiring_for(type(app), instances)
-        ensemble = Ensemble(plan, Letters(self._hook), Pressure(self._on_congestion))
+        ensemble = Ensemble(
+            plan, Letters(self._hook), Pressure(self._on_congestion), Gridlocks(self._on_gridlock)
+        )
         remakers = remakers_of(app, self._running, instances)
         self._running.wire(assemble(app, plan, wiring, ensemble, instances, remakers))
         _running[id(app)] = app, ensemble
@@ -111,6 +129,7 @@ def run(
     *,
     dead_letters: Hook | None = None,
     on_congestion: CongestionHook | None = None,
+    on_gridlock: GridlockHook | None = None,
     timeout: float = PATIENCE,
 ) -> None: ...
 @overload
@@ -120,6 +139,7 @@ def run(
     *,
     dead_letters: Hook | None = None,
     on_congestion: CongestionHook | None = None,
+    on_gridlock: GridlockHook | None = None,
     timeout: float = PATIENCE,
 ) -> Result | None: ...
 def run(
@@ -128,6 +148,7 @@ def run(
     *,
     dead_letters: Hook | None = None,
     on_congestion: CongestionHook | None = None,
+    on_gridlock: GridlockHook | None = None,
     timeout: float = PATIENCE,
 ) -> Any:
     """Run an orchestra as the whole program, in an event loop of its own, until it has ended.
@@ -149,7 +170,7 @@ def run(
             "run() makes an event loop of its own, and one runs already: use `async with start(app)`"
         )
     _check_main(app, main)
-    starting = start(app, dead_letters=dead_letters, on_congestion=on_congestion)
+    starting = start(app, dead_letters=dead_letters, on_congestion=on_congestion, on_gridlock=on_gridlock)
     asked = asyncio.Event()
     with asyncio.Runner() as runner:
         with _signals(runner.get_loop(), asked.set):

@@ -98,7 +98,7 @@ class Route:
 
     `message` is the type as declared (a class or a subscripted generic), `kind` its class.
     `receivers` names the subsystems; it is empty for an outgoing type. `boxed` names those of
-    the receivers for which the message travels in a box.
+    the receivers for which the message travels in a box, `replies` the fields that may hold a reply.
     """
 
     message: Any
@@ -106,6 +106,7 @@ class Route:
     receivers: tuple[str, ...]
     outgoing: bool
     boxed: frozenset[str]
+    replies: tuple[str, ...] = ()
 
 
 @attrs.frozen

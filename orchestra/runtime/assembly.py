@@ -21,6 +21,7 @@ from orchestra.runtime.inbox import Inbox, Order
 from orchestra.runtime.live import LiveContext, Outgoing, no_receiving
 from orchestra.runtime.part import Part
 from orchestra.runtime.post import Post
+from orchestra.runtime.recipients import Recipients
 
 Verb = Callable[..., Any]
 
@@ -32,6 +33,7 @@ class Assembly:
     ensemble: Ensemble
     send: Verb
     try_send: Verb
+    ask: Verb
     outgoing: Outgoing | None
 
 
@@ -57,12 +59,13 @@ def assemble(
             ensemble.inboxes[name] = inbox
     receivers = dict(ensemble.inboxes)
     outgoing = _make_outgoing(plan, wiring, ensemble, receivers)
-    outside = Post(OUTSIDE, None, plan, receivers, ensemble.dropped)
+    outside = Post(OUTSIDE, None, plan, receivers, ensemble.dropped, ensemble.asks)
+    recipients = Recipients(plan, receivers, ensemble.dropped, ensemble.asks)
     if plan.has_on_event:
         ensemble.add(_events_part(app, plan, ensemble, outside), ())
     for name, inbox in ensemble.inboxes.items():
         before = (EVENTS,) if plan.has_on_event else ()
-        part = _part(plan.subsystems[name], inbox, plan, wiring, ensemble, receivers)
+        part = _part(plan.subsystems[name], inbox, plan, wiring, ensemble, receivers, recipients)
         part.equip(instances[name])
         part.remake = remakers.get(name)
         ensemble.add(
@@ -70,7 +73,7 @@ def assemble(
             (*before, *(sender for sender in plan.subsystems[name].senders if sender in ensemble.inboxes)),
         )
     send, try_send = wiring.outboxes[OUTSIDE](outside, receivers, ensemble.scheduler)
-    return Assembly(ensemble, send, try_send, outgoing)
+    return Assembly(ensemble, send, try_send, partial(ensemble.asks.ask, outside, None), outgoing)
 
 
 def _make_outgoing(
@@ -113,6 +116,7 @@ def _part(
     wiring: Wiring,
     ensemble: Ensemble,
     receivers: Mapping[str, Inbox],
+    recipients: Recipients,
 ) -> Part:
     """The part of one subsystem, to be equipped with an instance."""
     name = subsystem.name
@@ -120,9 +124,15 @@ def _part(
     inbox.obey = partial(_obey, ensemble, part)
     finish = partial(inbox.close, "finished")
     sends = tuple(class_of(sent) for sent in subsystem.sends)
-    post = Post(name, sends, plan, receivers, ensemble.dropped)
+    post = Post(name, sends, plan, receivers, ensemble.dropped, ensemble.asks)
     send, try_send = wiring.outboxes[name](post, receivers, ensemble.scheduler)
-    verbs: dict[str, Verb] = {"send": send, "try_send": try_send, "spawn": part.spawn}
+    verbs: dict[str, Verb] = {
+        "send": send,
+        "try_send": try_send,
+        "ask": partial(ensemble.asks.ask, post, inbox),
+        "recipient": partial(recipients.of, subsystem),
+        "spawn": part.spawn,
+    }
     timed = (*sends, *(class_of(kind) for kind in (*subsystem.consumes, *subsystem.subscribes)))
     timers = ensemble.timers.of(part, partial(Post, name, timed, plan, receivers, ensemble.dropped))
     part.leftovers.append(timers.cancel_all)

@@ -22,7 +22,7 @@ class Clock(Protocol):
         ...
 
     def call_later(self, delay: float, function: Callable[[], object], /) -> Handle:
-        """Call a function in the event loop after `delay` seconds, which are more than 0."""
+        """Call a function in the event loop after `delay` seconds, 0 or more."""
         ...
 
 

@@ -3,12 +3,15 @@
 import asyncio
 import math
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
-from orchestra.errors import Closed, OrchestraError, StopTimeout
+from orchestra.errors import Closed, NoReply, OrchestraError, StopTimeout
 from orchestra.plan import LanePlan, Plan
+from orchestra.runtime.asks import Asks
 from orchestra.runtime.clock import Clock, Handle, LoopClock
 from orchestra.runtime.endings import Group, ending, groups_of
+from orchestra.runtime.gridlock import Gridlocks
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.letters import DeadLetter, Letters
 from orchestra.runtime.lifecycle import Phase, may_follow
@@ -36,7 +39,14 @@ class Ensemble:
     `ended` is done when every part has finished, or was given up after a stop that took too long.
     """
 
-    def __init__(self, plan: Plan, letters: Letters, pressure: Pressure, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        letters: Letters,
+        pressure: Pressure,
+        gridlocks: Gridlocks | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         self.plan = plan
         self.letters = letters
         self.pressure = pressure
@@ -47,6 +57,8 @@ class Ensemble:
         self.timers = Timers(self.clock, self.loop, self._bury, lambda: self.phase)
         self.inboxes: dict[str, Inbox] = {}
         self.parts: dict[str, Part] = {}
+        self.asks = Asks(self.clock, self.loop, self.scheduler, self.parts, gridlocks or Gridlocks())
+        letters.buried = self.asks.buried
         self.dropped = {name: 0 for name, subsystem in plan.subsystems.items() if subsystem.wip}
         self.outgoing: Inbox | None = None
         self.outgoing_senders: Collection[str] = ()
@@ -70,6 +82,7 @@ class Ensemble:
         evict_after: float | None = None,
     ) -> Inbox:
         """An inbox whose dead letters come here."""
+        routes = [route for route in self.plan.routes.values() if name in route.receivers]
         return Inbox(
             name,
             lanes,
@@ -78,8 +91,10 @@ class Ensemble:
             self.scheduler,
             self._bury,
             self.pressure,
-            opens=any(name in route.boxed for route in self.plan.routes.values()),
+            opens=any(name in route.boxed for route in routes),
             evict_after=evict_after,
+            blocks=self.asks.blocked,
+            displaced=partial(self.asks.displaced, name) if any(route.replies for route in routes) else None,
         )
 
     def add(self, part: Part, senders: tuple[str, ...]) -> None:
@@ -176,6 +191,11 @@ class Ensemble:
         self._fail(part, error)
         return None
 
+    def life_ended(self, part: Part, error: BaseException | None) -> None:
+        """A life is over: nobody answers what it had been asked."""
+        if not self.loop.is_closed():
+            self.asks.left(part.inbox, error)
+
     def part_ended(self, part: Part, error: BaseException | None) -> None:
         """A part has finished: by itself, with an error, or cancelled; perhaps after it was given up."""
         if self.loop.is_closed():
@@ -192,6 +212,7 @@ class Ensemble:
             part.inbox.leave()
         else:
             part.inbox.close("finished")
+        self.asks.left(part.inbox, error)
         self._finished.add(part.name)
         self._groups = None
         if self.outgoing is not None and self._finished.issuperset(self.outgoing_senders):
@@ -287,6 +308,7 @@ class Ensemble:
             part.close()
         if self.outgoing is not None:
             self.outgoing.end()
+        self.asks.close()
         self.letters.close()
         if self._starvation is not None:
             self._starvation.stop()
@@ -309,13 +331,15 @@ class Ensemble:
             return None
 
     def _is_end(self, part: Part, error: BaseException) -> bool:
-        """Whether a part only saw the end: `Closed` from its own inbox or, in a stop, from any."""
+        """Whether a part only saw the end: `Closed` from its own inbox; in a stop from any, or `NoReply`."""
         if isinstance(error, BaseExceptionGroup):
             return all(self._is_end(part, each) for each in error.exceptions)
-        if not isinstance(error, Closed):
+        if not isinstance(error, Closed | NoReply):
             return False
-        own = error.message is None and error.subsystem == part.name and part.inbox.over
-        return own or self.phase in (Phase.STOPPING, Phase.ENDED)
+        if self.phase in (Phase.STOPPING, Phase.ENDED):
+            return True
+        own = isinstance(error, Closed) and error.message is None
+        return own and error.subsystem == part.name and part.inbox.over
 
     def _fail(self, part: Part, error: BaseException) -> None:
         if self.error is not None:

@@ -8,6 +8,7 @@ import asyncio
 import enum
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from orchestra.box import open_entry
@@ -15,7 +16,7 @@ from orchestra.errors import Closed, UndeclaredPriority
 from orchestra.plan import LanePlan
 from orchestra.priority import Priority
 from orchestra.runtime.fairness import Turns
-from orchestra.runtime.lane import Lane, Surroundings
+from orchestra.runtime.lane import Lane, Surroundings, Ticket
 from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler, Step
 from orchestra.runtime.strand import Strand, breathe, park
@@ -38,6 +39,7 @@ class Inbox:
     `idle` says that somebody waits for a message: who puts one then calls `wake`. `over` says that no
     receiver may take anything more once what it can see is gone: it has ended, or was stopped. `opens` says
     whether its receiver opens boxes; `serial` that one handler at a time is all that receives from it.
+    `asking` counts the asks of its subsystem that are not over.
     """
 
     __slots__ = (
@@ -51,6 +53,7 @@ class Inbox:
         "_room_for_signals",
         "_scheduler",
         "_told",
+        "asking",
         "by_priority",
         "current",
         "failure",
@@ -85,14 +88,16 @@ class Inbox:
         *,
         opens: bool,
         evict_after: float | None = None,
+        blocks: Callable[[Lane, Ticket], None] = lambda lane, ticket: None,
+        displaced: Callable[[Any], None] | None = None,
     ) -> None:
         self.name = name
         self._loop = loop
         self._scheduler = scheduler
         self._bury = bury
+        around = partial(self._around, scheduler, pressure, blocks, displaced)
         self.lanes = tuple(
-            Lane(name, lane, loop, self._around(place, scheduler, pressure), evict_after)
-            for place, lane in enumerate(lanes)
+            Lane(name, lane, loop, around(place), evict_after) for place, lane in enumerate(lanes)
         )
         self.by_priority: dict[Priority, Lane] = {lane.priority: lane for lane in self.lanes}
         self.opens = opens
@@ -104,6 +109,7 @@ class Inbox:
         self.idle = False
         self.parked = False
         self.serial = False
+        self.asking = 0
         self.over = False
         self.silent = False
         self.shut = False
@@ -336,11 +342,17 @@ class Inbox:
 
     @property
     def resting(self) -> bool:
-        """Whether every receiver waits, no spawned task is at work, and there is nothing to take."""
+        """Whether every receiver waits, nothing spawned or asked is open, and there is nothing to take."""
         waiting = len(self._others) + len(self._listeners) + (self.parked or self._listening)
-        if self.queued or self._errands or len(self._receivers) > waiting:
+        if self.asking or self.queued or self._errands or len(self._receivers) > waiting:
             return False
         return self.idle or self._listening or bool(self._listeners)
+
+    @property
+    def is_received_elsewhere(self) -> bool:
+        """Whether a task other than the strand's own receives, too."""
+        own = None if self.strand is None else self.strand.task
+        return any(task is not own for task in self._receivers)
 
     def over_capacity(self) -> asyncio.Future[None] | None:
         """A future for when the signals are within their capacity, or None when they are."""
@@ -352,7 +364,14 @@ class Inbox:
 
     # inside
 
-    def _around(self, place: int, scheduler: Scheduler, pressure: Pressure) -> Surroundings:
+    def _around(
+        self,
+        scheduler: Scheduler,
+        pressure: Pressure,
+        blocks: Callable[[Lane, Ticket], None],
+        displaced: Callable[[Any], None] | None,
+        place: int,
+    ) -> Surroundings:
         return Surroundings(
             arrived=self._arrived,
             bury=self._bury_entry,
@@ -362,6 +381,8 @@ class Inbox:
             taken=lambda: self.taken()[place],
             report=pressure.report,
             stalled=pressure.stalled,
+            blocks=blocks,
+            displaced=displaced,
         )
 
     def _in_front(self, *kinds: type) -> int:

@@ -41,6 +41,8 @@ class Letters:
         self._quiet: dict[tuple[str, str], asyncio.TimerHandle] = {}
         self._untold: Counter[tuple[str, str]] = Counter()
         self._closed = False
+        self.buried: Callable[[DeadLetter], None] = lambda letter: None
+        """Called with each letter after the hook, which may still answer what the message asks."""
 
     def bury(self, letter: DeadLetter) -> None:
         """Hand a letter over."""
@@ -48,6 +50,7 @@ class Letters:
             self._hook(letter)
         except (Exception, asyncio.CancelledError):
             logger.exception("the dead_letters hook failed on a message to %r", letter.subsystem)
+        self.buried(letter)
 
     def close(self) -> None:
         """Log how many letters were not logged one by one. Those that come later are."""

@@ -18,6 +18,8 @@ class LiveContext(Context[Any, Any, Any]):
         "_inbox",
         "_stop",
         "_timers",
+        "ask",
+        "recipient",
         "recv",
         "recv_signal",
         "send",

@@ -57,14 +57,16 @@ class Meters:
     restarts: int
     """How often the subsystem has started again."""
     lanes: Mapping[Priority, LaneMeters]
+    late_replies: int = 0
+    """How many answers of this subsystem came when nobody waited any more."""
 
 
-def read_meters(inbox: Inbox, restarts: int = 0) -> Meters:
-    """A snapshot of one inbox, and how often what receives from it has started again."""
+def read_meters(inbox: Inbox, restarts: int = 0, late_replies: int = 0) -> Meters:
+    """A snapshot of one inbox, and what its subsystem counts besides."""
     lanes = {
         lane.priority: _read_lane(lane, taken) for lane, taken in zip(inbox.lanes, inbox.taken(), strict=True)
     }
-    return _sum(lanes, {}, restarts)
+    return _sum(lanes, {}, restarts, late_replies)
 
 
 def read_planned(dropped: int) -> Meters:
@@ -72,7 +74,12 @@ def read_planned(dropped: int) -> Meters:
     return _sum({}, {"wip": dropped} if dropped else {})
 
 
-def _sum(lanes: Mapping[Priority, LaneMeters], dropped_by: Mapping[str, int], restarts: int = 0) -> Meters:
+def _sum(
+    lanes: Mapping[Priority, LaneMeters],
+    dropped_by: Mapping[str, int],
+    restarts: int = 0,
+    late_replies: int = 0,
+) -> Meters:
     every = lanes.values()
     reasons = Counter(dropped_by)
     for lane in every:
@@ -90,6 +97,7 @@ def _sum(lanes: Mapping[Priority, LaneMeters], dropped_by: Mapping[str, int], re
         peak=max((lane.peak for lane in every), default=0),
         restarts=restarts,
         lanes=MappingProxyType(dict(lanes)),
+        late_replies=late_replies,
     )
 
 

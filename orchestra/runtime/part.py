@@ -39,6 +39,9 @@ class Supervisor(Protocol):
         """Call a function after `delay` seconds."""
         ...
 
+    def life_ended(self, part: "Part", error: BaseException | None) -> None:
+        """A life is over, with its failure or without."""
+
     def part_ended(self, part: "Part", error: BaseException | None) -> None:
         """The last life is over."""
 
@@ -338,6 +341,7 @@ class Part:
         self._lost = self._error = self._delay = None
         self._again = True
         self.inbox.pause()
+        self._supervisor.life_ended(self, lost)
         if delay is not None and not self._stopping:
             self._backoff = self._supervisor.later(delay, self._begin)
             return

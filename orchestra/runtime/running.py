@@ -2,13 +2,14 @@
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, TypeVar, cast, overload
 
 from orchestra.overflow import Overflow
 from orchestra.plan import Plan
 from orchestra.priority import Priority
+from orchestra.reply import Reply
 from orchestra.runtime.assembly import Assembly
 from orchestra.runtime.conductor import broadcast, check_event, check_signal
 from orchestra.runtime.ensemble import PATIENCE, Ensemble
@@ -16,6 +17,8 @@ from orchestra.runtime.lifecycle import Phase
 from orchestra.runtime.live import Outgoing
 from orchestra.runtime.meters import Meters, read_meters, read_planned
 from orchestra.runtime.telling import note, told
+
+R = TypeVar("R")
 
 
 class _Unwired:
@@ -65,6 +68,37 @@ class Running:
         """Send a message without waiting: as `send`, but `Full` is raised where `send` would wait."""
         self._check_open(message)
         return self._assembly.try_send(message, priority, overflow)  # type: ignore[no-any-return]  # generated
+
+    @overload
+    async def ask(
+        self,
+        make: Callable[[Reply[R]], Any],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> R: ...
+    @overload
+    async def ask(
+        self,
+        make: Callable[[Reply[Any]], Any],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> Any: ...
+    async def ask(
+        self,
+        make: Callable[[Reply[Any]], Any],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> Any:
+        """Send the message that `make` gives for a reply, and wait for the reply; as `Context.ask`.
+
+        It counts as coming from outside: raises `Closed` once a drain or stop has begun. A reply that was
+        asked for before still comes.
+        """
+        self._check_open(None)
+        return await self._assembly.ask(make, timeout=timeout, priority=priority)
 
     async def broadcast(self, signal: Any, timeout: float = 10.0) -> None:
         """Put a signal into the queue of every subsystem before any of them runs again.
@@ -159,7 +193,11 @@ class Running:
             {
                 name: read_planned(planned[name])
                 if name in planned
-                else read_meters(self._ensemble.inboxes[name], self._ensemble.parts[name].lives.restarts)
+                else read_meters(
+                    self._ensemble.inboxes[name],
+                    self._ensemble.parts[name].lives.restarts,
+                    self._ensemble.asks.late[name],
+                )
                 for name in self._ensemble.plan.subsystems
             }
         )
