@@ -74,13 +74,14 @@ class Timer:
 
 
 class Deadline:
-    """A deadline of an Actor that has passed: it stands in front of the signals until the hook is called.
+    """A deadline of an Actor. Once it has `passed` it stands in front of the signals, to call the hook.
 
-    It is `off` when it was moved or taken away meanwhile.
+    It is `off` when it was moved or taken away.
     """
 
-    __slots__ = ("off", "when")
+    __slots__ = ("off", "passed", "when")
 
     def __init__(self, when: float) -> None:
         self.when = when
         self.off = False
+        self.passed = False

@@ -50,7 +50,7 @@ class Delayed(Job):
 
     def _come_due(self) -> None:
         self._alarm = None
-        self.tools.jobs.pop(self, None)
+        self.tools.jobs.discard(self)
         self.tools.post.drop_for(self._planned)
         for lane, entry in self.tools.post.living(self._places, len(self._places)):
             self._put(lane, entry)

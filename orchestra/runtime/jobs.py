@@ -1,7 +1,7 @@
 """What the timers of one subsystem have in common: what they work with, and the handle that users hold."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import attrs
@@ -20,7 +20,7 @@ class Job:
     def __init__(self, tools: "Tools") -> None:
         self.tools = tools
         self.timer = LiveTimer(self)
-        tools.jobs[self] = None
+        tools.jobs.add(self)
 
     @property
     def when(self) -> float | None:
@@ -37,7 +37,7 @@ class Job:
 
     def over(self) -> None:
         """There is nothing left to do."""
-        self.tools.jobs.pop(self, None)
+        self.tools.jobs.discard(self)
         self.timer.job = None
 
 
@@ -76,13 +76,36 @@ class LiveTimer(Timer):
         return f"<timer: {state}>"
 
 
+class Jobs:
+    """A set of jobs in the order in which they came. Unlike a dict it gives its memory back as they go."""
+
+    __slots__ = ("_jobs", "_most")
+
+    def __init__(self) -> None:
+        self._jobs: dict[Job, None] = {}
+        self._most = 0
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self._jobs)
+
+    def add(self, job: Job) -> None:
+        self._jobs[job] = None
+        self._most = max(self._most, len(self._jobs))
+
+    def discard(self, job: Job) -> None:
+        self._jobs.pop(job, None)
+        if 4 * len(self._jobs) < self._most:
+            self._jobs = dict(self._jobs)
+            self._most = len(self._jobs)
+
+
 @attrs.frozen(eq=False)
 class Tools:
     """What the jobs of one subsystem work with.
 
     `bury` takes a message, its receiver and the reason; `fail` ends the subsystem with an error; `call` calls
     a function in the subsystem's context variables; `stopping` asks whether nobody takes messages any more.
-    `jobs` are those that are not over.
+    `jobs` are those that may still be abandoned.
     """
 
     alarms: Alarms
@@ -93,4 +116,4 @@ class Tools:
     fail: Callable[[BaseException], None]
     call: Callable[[Callable[[], Any]], Any]
     stopping: Callable[[], bool]
-    jobs: dict[Job, None] = attrs.field(factory=dict, init=False)
+    jobs: Jobs = attrs.field(factory=Jobs, init=False)

@@ -161,7 +161,7 @@ class Lane:
         self._clock = loop.time if isinstance(loop, asyncio.BaseEventLoop) else monotonic
         self._around = around
         self._watch: asyncio.TimerHandle | None = None
-        self._watchers: dict[Callable[[], None], None] = {}
+        self._watchers: dict[Callable[[], object], None] = {}
 
     @property
     def gone(self) -> int:
@@ -318,7 +318,7 @@ class Lane:
             for look in watchers:
                 look()
 
-    def watch(self, look: Callable[[], None]) -> None:
+    def watch(self, look: Callable[[], object]) -> None:
         """Call `look` once, within the receiver, when a message may have been taken."""
         self._watchers[look] = None
         self.pressed = True

@@ -62,7 +62,7 @@ class Timers:
 class PartTimers:
     """The verbs of one subsystem's context that have to do with time. They belong to the event loop."""
 
-    __slots__ = ("_alarm", "_deadline", "_hurried", "_made", "_part", "_post", "_timers")
+    __slots__ = ("_alarm", "_deadline", "_gone", "_hurried", "_made", "_part", "_post", "_timers")
 
     def __init__(self, part: Part, timers: Timers, post: Callable[[], Post]) -> None:
         self._part = part
@@ -72,6 +72,7 @@ class PartTimers:
         self._deadline: Deadline | None = None
         self._alarm: Alarm | None = None
         self._hurried = False
+        self._gone = -1
 
     def send_after(self, delay: float, message: Any) -> Timer:
         """See `Context.send_after`."""
@@ -191,8 +192,22 @@ class PartTimers:
         self._hurried = False
 
     def _pass(self, deadline: Deadline) -> None:
+        """Have the hook called, after another message if none was taken since the last time and some wait.
+
+        Else a hook that takes longer than its deadlines are apart would keep all messages waiting.
+        """
+        if deadline.off or deadline.passed:
+            return
         self._alarm = None
-        self._part.inbox.pass_deadline(deadline)
+        inbox = self._part.inbox
+        gone = sum(lane.gone for lane in inbox.lanes)
+        if gone == self._gone and any(lane.queue for lane in inbox.lanes):
+            for lane in inbox.lanes:
+                lane.watch(lambda: self._timers.loop.call_soon(self._pass, deadline))
+        else:
+            self._gone = gone
+            deadline.passed = True
+            inbox.pass_deadline(deadline)
 
     def _forget_deadline(self) -> None:
         if self._alarm is not None:
