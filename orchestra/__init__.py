@@ -7,8 +7,10 @@ from orchestra.decorator import orchestra, plan_of
 from orchestra.errors import (
     BoxError,
     Closed,
+    Deadlock,
     DeclarationError,
     Full,
+    NoReply,
     OrchestraError,
     StopTimeout,
     SubsystemStalled,
@@ -19,11 +21,17 @@ from orchestra.errors import (
 from orchestra.launch import run, start
 from orchestra.overflow import Block, BlockFirst, Drop, DropOldest, Fail
 from orchestra.priority import Priority
+from orchestra.recipient import Recipient
+from orchestra.reply import Reply
+from orchestra.runtime.gridlock import Gridlock
 from orchestra.runtime.letters import DeadLetter
 from orchestra.runtime.meters import LaneMeters, Meters
 from orchestra.runtime.pressure import Congestion
 from orchestra.runtime.running import Running
 from orchestra.subsystems import Actor, Subsystem, handles
+from orchestra.supervision import Restart, deferred
+from orchestra.timer import Missed, Timer
+from orchestra.wrapping import Wrapper
 
 __all__ = [
     "Actor",
@@ -36,24 +44,34 @@ __all__ = [
     "Congestion",
     "Context",
     "DeadLetter",
+    "Deadlock",
     "DeclarationError",
     "Drop",
     "DropOldest",
     "Fail",
     "Full",
+    "Gridlock",
     "LaneMeters",
     "Live",
     "Meters",
+    "Missed",
+    "NoReply",
     "OrchestraError",
     "Priority",
+    "Recipient",
+    "Reply",
+    "Restart",
     "Running",
     "StopTimeout",
     "Subsystem",
     "SubsystemStalled",
+    "Timer",
     "UndeclaredMessage",
     "UndeclaredOverflow",
     "UndeclaredPriority",
+    "Wrapper",
     "boxed",
+    "deferred",
     "handles",
     "orchestra",
     "plan_of",

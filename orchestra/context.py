@@ -1,6 +1,8 @@
 """What a subsystem is given to receive and send with, and what `on_event` is given."""
 
-from typing import Any, Generic, Never, Self
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, Never, Self, overload
 
 from typing_extensions import TypeVar
 
@@ -8,13 +10,19 @@ from orchestra.box import Box
 from orchestra.errors import Closed
 from orchestra.overflow import Overflow
 from orchestra.priority import Priority
+from orchestra.recipient import Recipient
+from orchestra.reply import Reply
+from orchestra.timer import Missed, Timer
 
 __all__ = ["Conductor", "Context"]
 
 In = TypeVar("In", default=Any)
 Out = TypeVar("Out", contravariant=True, default=Any)
 Signal = TypeVar("Signal", covariant=True, default=Never)
+T = TypeVar("T")
 Sig_contra = TypeVar("Sig_contra", contravariant=True, default=Any)
+R = TypeVar("R")
+M = TypeVar("M")
 
 
 class Context(Generic[In, Out, Signal]):
@@ -110,6 +118,135 @@ class Context(Generic[In, Out, Signal]):
             return await self.recv()
         except Closed:
             raise StopAsyncIteration from None
+
+    def spawn(self, coroutine: Coroutine[Any, Any, T], *, name: str | None = None) -> "asyncio.Task[T]":
+        """Run a coroutine beside the handlers, in a task that belongs to this subsystem; returns the task.
+
+        An error in it is a failure of the subsystem, also when somebody awaits the task: the running
+        handler is cancelled. A task that is cancelled, by `task.cancel()`, is none. The task is held
+        until it has ended, and has a copy of the caller's context variables.
+
+        A subsystem ends when its tasks have: it waits for them before `stopped` is called, and a drain
+        waits too. In a stop they may finish within the limit; then they are cancelled. When the subsystem
+        fails they are cancelled at once. `name` is what a `StopTimeout` calls a task that swallows that;
+        by default it is that of the coroutine.
+
+        Raises TypeError for what is no coroutine, and `Closed` once the subsystem has ended, after the
+        coroutine was closed. It is for the event loop's own thread.
+        """
+        raise NotImplementedError
+
+    def send_after(self, delay: float, message: In | Out) -> Timer:
+        """Send `message` once, `delay` seconds from now (0 or more); the `Timer` can cancel it.
+
+        It may be a message that this subsystem consumes or subscribes to as well as one that it sends. It is
+        checked, and packed where it travels in a box, at once. When its time has come it goes into its own
+        lane, the one that the receiver's `priority(message)` says, and wakes the receiver. Under `Block` it
+        waits for room there as a sender would; other policies may drop it, and count it: `Fail` too, by
+        the reason "full", for there is nobody to tell. If its receiver has ended by then it is a dead letter.
+
+        Messages that come due at the same time are sent in the order in which they were set. Time is that of
+        `time.monotonic()`: the wall clock does not matter.
+
+        When this subsystem ends, fails or is restarted, and when a drain or stop begins, its timers are
+        cancelled, and a message whose time had not come is a dead letter with the reason "timer". During a
+        drain or stop this gives a timer that has been cancelled so.
+
+        Raises `UndeclaredMessage`, `UndeclaredPriority` and `BoxError` as a send does, ValueError and
+        TypeError for what is no delay, `Closed` when this subsystem has ended.
+        """
+        raise NotImplementedError
+
+    def send_every(
+        self, interval: float, factory: Callable[[], In | Out], *, missed: Missed = Missed.SKIP
+    ) -> Timer:
+        """Send what `factory()` makes every `interval` seconds, first after one interval.
+
+        The times are the multiples of the interval, counted from now: there is no drift, however late a
+        tick is. `factory`, often the message class itself, is called for each tick just before it is sent, in
+        the context variables of this subsystem. It is a plain function; an error that leaves it, and a
+        message that may not be sent, is a failure of this subsystem.
+
+        `missed` says what becomes of ticks that could not be sent in time. Under `Block` a tick that finds no
+        room waits in line for it, and further ones are missed meanwhile; under every other policy it is
+        missed. So no more than one tick of a timer is under way, save with `Missed.BURST`, and a handler that
+        is slower than its interval leaves room for other messages. To several subscribers the rules hold for
+        each lane by itself; a tick that only some took counts as dropped, by the reason "missed", for others.
+
+        A timer is over when it is cancelled, when this subsystem ends, fails or is restarted, when its
+        receivers have ended, and when a drain or stop begins; set later than that it is over at once.
+
+        Raises ValueError and TypeError for what is no interval (0.000001 seconds is the shortest) or no
+        factory, `Closed` when this subsystem has ended.
+        """
+        raise NotImplementedError
+
+    def set_deadline(self, when: float | None) -> None:
+        """Have `deadline_passed` called at `when`, in the seconds of `time.monotonic()`; None takes it away.
+
+        An Actor has one deadline: each call replaces the one before, also when it has passed and the hook was
+        not called yet. The hook is called once, before signals and messages that wait, though never within
+        a handler; a deadline that has passed when it is set counts at once. Between two deadlines at least
+        one message that waits is handled. A deadline does not keep an inbox from ending; what cancels the
+        timers cancels it too.
+
+        Raises TypeError for an Actor without the hook `deadline_passed`, and in a `run`, where
+        `asyncio.timeout` is the way; TypeError and ValueError for what is no time; `Closed` when this
+        subsystem has ended.
+        """
+        raise NotImplementedError
+
+    def set_timeout(self, seconds: float | None) -> None:
+        """Set the deadline to `seconds` from now; None takes it away. Otherwise as `set_deadline`."""
+        raise NotImplementedError
+
+    @overload
+    async def ask(
+        self,
+        make: Callable[[Reply[R]], Out],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> R: ...
+    @overload
+    async def ask(
+        self,
+        make: Callable[[Reply[Any]], Out],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> Any: ...
+    async def ask(
+        self,
+        make: Callable[[Reply[Any]], Out],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> Any:
+        """Send the message that `make` gives for a reply, and wait until that reply is answered.
+
+            balance = await ctx.ask(lambda reply: GetBalance("a", reply), timeout=1.0)
+
+        Gives what the receiver passes to `reply.send`, and raises what it passes to `reply.fail`. Raises
+        `NoReply` as soon as nobody can answer any more: the reply was dropped without an answer, the message
+        was dropped or dead-lettered, its handler failed, or who has the reply has ended. Raises the builtin
+        TimeoutError after `timeout` seconds (None: no limit), which begin with the call and count the wait
+        for room in the receiver's lane. Raises `Deadlock`, before anything is sent, when this subsystem
+        would wait for itself: over any number of others that wait in an ask or for room. And whatever `send`
+        raises.
+
+        While a handler or `run` waits here its subsystem takes no other message; in a drain it counts as at
+        work. Cancelling ends the wait: a later answer is ignored and counted.
+        """
+        raise NotImplementedError
+
+    def recipient(self, kind: type[M]) -> Recipient[M]:
+        """A small handle to send messages of one type with, which may travel in messages itself.
+
+        `kind` is what this subsystem sends, consumes or subscribes to, or a subclass; `UndeclaredMessage`
+        for any other. See `Recipient`.
+        """
+        raise NotImplementedError
 
     def stop(self) -> None:
         """Stop the whole orchestra, as `running.stop()` does, once the running handler has ended.

@@ -25,15 +25,20 @@ from orchestra.lanes import checked_capacity, checked_evict_after, checked_fairn
 from orchestra.messages import as_class, class_of, members, shown, shown_all
 from orchestra.mistakes import Place, Wrong, located
 from orchestra.overflow import Overflow
-from orchestra.plan import HandlerPlan, LanePlan, Style
+from orchestra.plan import HandlerPlan, LanePlan, Style, Way
 from orchestra.priority import Priority
 from orchestra.scopes import Scope, is_class_variable, names_itself, own_annotations, scope_of
 from orchestra.subsystems import Actor, Subsystem
+from orchestra.supervision import Restart
+from orchestra.wrapping import known_at_start
 
 SPEC = "orchestra.subsystem"
 """The key in a field's attrs metadata under which `subsystem(...)` keeps what it was given."""
 
 FieldMarker = type(attrs.field())
+
+_Methods = tuple[tuple[HandlerPlan, ...], Mapping[str, bool]]
+_NO_METHODS: Final[_Methods] = (), types.MappingProxyType({})
 
 RESERVED = frozenset({"self", "NOTHING", "attr_dict", "on_event", "outgoing", "outside"})
 """Field names that a generated constructor, or the orchestra itself, uses."""
@@ -54,6 +59,7 @@ class Spec:
     signal_capacity: Any
     evict_after: Any
     fairness: Any
+    restart: Any
 
 
 @attrs.frozen
@@ -95,6 +101,8 @@ class FieldDeclaration:
     has_priority: bool
     evict_after: float | None
     fairness: int | None
+    restart: Restart | None
+    ways: Mapping[str, Way] | None
 
 
 @attrs.frozen
@@ -130,6 +138,7 @@ def subsystem(
     signal_capacity: float | None = ...,
     evict_after: float | None = ...,
     fairness: int | None = ...,
+    restart: Restart | None = ...,
     init: Literal[False] = False,
 ) -> Any: ...
 
@@ -148,6 +157,7 @@ def subsystem(
     signal_capacity: float | None = ...,
     evict_after: float | None = ...,
     fairness: int | None = ...,
+    restart: Restart | None = ...,
 ) -> Any: ...
 
 
@@ -164,6 +174,7 @@ def subsystem(
     signal_capacity: float | None = None,
     evict_after: float | None = None,
     fairness: int | None = None,
+    restart: Restart | None = None,
     init: bool | None = None,
 ) -> Any:
     """Declare a subsystem field of an orchestra class.
@@ -193,6 +204,9 @@ def subsystem(
     taken. Signals and control stay first. It is a whole number of 1 or more and needs two lanes. Without
     it lanes are served strictly by level, and one that starves is counted and warned of.
 
+    `restart=Restart(...)` lets it start again when it has failed, within limits. Without it the first failure
+    stops the orchestra.
+
     `wip=True` marks a subsystem that is not written yet: it takes no constructor argument, and
     messages to it are dropped and counted. (`init` is for the type checker alone: leave it out.)
 
@@ -210,6 +224,7 @@ def subsystem(
         signal_capacity=signal_capacity,
         evict_after=evict_after,
         fairness=fairness,
+        restart=restart,
     )
     if wip:
         return attrs.field(default=None, init=False, metadata={SPEC: spec})
@@ -414,7 +429,8 @@ def _checked_field(
     seen = scope.inside(kind)
     _check_flags(spec)
     written = not spec.wip
-    style = style_of(kind) if written else _unwritten_style(kind)
+    late = written and known_at_start(kind)
+    style = style_of(kind) if written and kind is not Actor else _unwritten_style(kind)
     consumes, subscribes, sends = _messages(spec, stated_by(kind, get_args(resolved), seen))
     prioritized = written and has_priority(kind)
     acts = written and style is Style.ACTOR
@@ -423,8 +439,9 @@ def _checked_field(
         spec.priorities,
         spec.overflow,
         defaults["message_capacity"],
-        has_priority=prioritized or not written,
+        has_priority=prioritized or late or not written,
     )
+    handlers, hooks = _methods(kind, consumes + subscribes, seen) if acts else _NO_METHODS
     return FieldDeclaration(
         name=name,
         annotation=resolved,
@@ -437,12 +454,22 @@ def _checked_field(
         wip=spec.wip,
         lanes=lanes,
         signal_capacity=_signal_capacity(spec, defaults),
-        handlers=handlers_of(kind, consumes + subscribes, seen) if acts else (),
-        hooks=hooks_of(kind) if acts else types.MappingProxyType({}),
+        handlers=handlers,
+        hooks=hooks,
         has_priority=prioritized,
         evict_after=checked_evict_after(spec.evict_after, lanes),
         fairness=checked_fairness(spec.fairness, lanes),
+        restart=_checked_restart(spec.restart),
+        ways=types.MappingProxyType({}) if late else None,
     )
+
+
+def _methods(kind: type, receives: tuple[Any, ...], scope: Scope) -> _Methods:
+    """What is called of an Actor. A Wrapper is checked, and what is called of it is known at start."""
+    if kind is Actor:
+        return _NO_METHODS
+    found = handlers_of(kind, receives, scope), hooks_of(kind)
+    return _NO_METHODS if known_at_start(kind) else found
 
 
 def _resolved(name: str, annotation: Any, scope: Scope) -> Any:
@@ -469,6 +496,14 @@ def _check_flags(spec: Spec) -> None:
         raise Wrong(f"boxed is {spec.boxed!r}: give True, False or nothing")
     if not isinstance(spec.wip, bool):
         raise Wrong(f"wip is {spec.wip!r}: give True or False")
+
+
+def _checked_restart(value: Any) -> Restart | None:
+    if value is Restart:
+        raise Wrong("restart is the class Restart: give a policy, Restart()")
+    if value is not None and not isinstance(value, Restart):
+        raise Wrong(f"restart is {value!r}: give Restart(limit=3, within=10, backoff=0.1), or leave it out")
+    return value
 
 
 def _unwritten_style(kind: type) -> Style:

@@ -80,7 +80,7 @@ def orchestra(
         _check_target(cls, place)
         scope = scope_of(cls, frame, place)
         declaration = declare(cls, options, scope)
-        plan = make_plan(declaration)
+        plan = make_plan(declaration, scope.names)
         _attach(cls, declaration, plan, generate(plan, scope.names))
         return cls
 

@@ -70,6 +70,37 @@ class UndeclaredOverflow(SendError, ValueError):
     """
 
 
+class NoReply(OrchestraError):
+    """Nobody will answer what was asked any more.
+
+    `subsystem` names who was to answer, and `message` is what was asked where it is still known: it was
+    dropped or dead-lettered, or its handler failed. The text says why; an error of the receiver is the
+    `__cause__`.
+    """
+
+    def __init__(self, text: str, message: Any = None, subsystem: str | None = None) -> None:
+        super().__init__(text)
+        self.message = message
+        self.subsystem = subsystem
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.message, self.subsystem)
+
+
+class Deadlock(OrchestraError):
+    """An ask would have waited for ever: it closes a circle of subsystems that wait for each other.
+
+    `chain` has their names, from the asker on; the first is also the last. The text says what each waits for.
+    """
+
+    def __init__(self, text: str, chain: Sequence[str]) -> None:
+        super().__init__(text)
+        self.chain = tuple(chain)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.chain)
+
+
 class BoxError(OrchestraError, ValueError):
     """A message cannot be packed so that it comes back the same.
 
@@ -106,11 +137,11 @@ class SubsystemStalled(OrchestraError):
 class StopTimeout(OrchestraError):
     """Subsystems were still running when the time to stop was over; `subsystems` names them.
 
-    `places` says for each where it stands (file, line, function).
+    `places` says for each where it stands (file, line, function), and so for its tasks that are left.
     """
 
     def __init__(self, subsystems: Sequence[str], places: Sequence[str], timeout: float) -> None:
-        still = "; ".join(f"{name!r} at {place}" for name, place in zip(subsystems, places, strict=True))
+        still = "; ".join(f"{name!r} {_at(place)}" for name, place in zip(subsystems, places, strict=True))
         super().__init__(f"still running {timeout:g} s after the stop: {still}")
         self.subsystems = tuple(subsystems)
         self.places = tuple(places)
@@ -118,3 +149,8 @@ class StopTimeout(OrchestraError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.subsystems, self.places, self.timeout)
+
+
+def _at(place: str) -> str:
+    """A place, or what stands there ("task 'x' at ..."), as it follows a name."""
+    return place if place.startswith(("task ", "thread ")) else f"at {place}"

@@ -15,8 +15,13 @@ from orchestra.plan import HandlerPlan, Style
 from orchestra.scopes import Scope
 from orchestra.subsystems import HANDLES, Actor, Subsystem
 
-HOOKS = ("started", "stopped", "on_signal")
-"""The methods of an Actor that are called only when a class overrides them."""
+HOOKS = {
+    "started": (1, "(self, ctx)"),
+    "stopped": (1, "(self, ctx)"),
+    "on_signal": (2, "(self, ctx, signal)"),
+    "deadline_passed": (2, "(self, ctx, deadline)"),
+}
+"""The methods of an Actor that are called only when a class overrides them, and what they are called with."""
 
 
 @attrs.frozen
@@ -111,9 +116,8 @@ def _takes(function: Any, count: int) -> bool:
 def hooks_of(kind: type) -> Mapping[str, bool]:
     """The hooks that an Actor class overrides, with whether each is asynchronous."""
     found: dict[str, bool] = {}
-    for hook in HOOKS:
+    for hook, (count, shape) in HOOKS.items():
         if overrides(kind, hook):
-            count, shape = (2, "(self, ctx, signal)") if hook == "on_signal" else (1, "(self, ctx)")
             check_arguments(kind, hook, count, shape)
             found[hook] = is_coroutine(kind, hook)
     return types.MappingProxyType(found)
@@ -148,13 +152,19 @@ def marked(kind: type) -> dict[str, tuple[Any, ...]]:
     return found
 
 
-def handlers_of(kind: type, receives: tuple[Any, ...], scope: Scope) -> tuple[HandlerPlan, ...]:
-    """A handler for everything an Actor receives: marked methods, then `handle` for the rest."""
+def marked_handlers(kind: type, receives: tuple[Any, ...] | None, scope: Scope) -> dict[type, HandlerPlan]:
+    """The marked methods of an Actor class by the class of the messages; None for any receives."""
     found: dict[type, HandlerPlan] = {}
     for method, declared in marked(kind).items():
         check_arguments(kind, method, 2, "(self, ctx, message)")
         for message in _handled(kind, method, declared, scope):
             _add(kind, found, HandlerPlan(message, method, is_coroutine(kind, method)), receives)
+    return found
+
+
+def handlers_of(kind: type, receives: tuple[Any, ...], scope: Scope) -> tuple[HandlerPlan, ...]:
+    """A handler for everything an Actor receives: marked methods, then `handle` for the rest."""
+    found = marked_handlers(kind, receives, scope)
     missing = [each for each in receives if not any(base in found for base in class_of(each).__mro__)]
     if not overrides(kind, "handle"):
         if missing:
@@ -178,7 +188,9 @@ def _handled(kind: type, method: str, declared: tuple[Any, ...], scope: Scope) -
             raise Wrong(f"@handles of {shown(kind)}.{method}: {wrong.text}") from wrong.__cause__
 
 
-def _add(kind: type, found: dict[type, HandlerPlan], handler: HandlerPlan, receives: tuple[Any, ...]) -> None:
+def _add(
+    kind: type, found: dict[type, HandlerPlan], handler: HandlerPlan, receives: tuple[Any, ...] | None
+) -> None:
     message = class_of(handler.message)
     other = found.get(message)
     if other is not None and other.method != handler.method:
@@ -186,6 +198,9 @@ def _add(kind: type, found: dict[type, HandlerPlan], handler: HandlerPlan, recei
             f"{shown(kind)}.{other.method} and {shown(kind)}.{handler.method} both handle "
             f"{shown(handler.message)}: a type has one handler"
         )
+    if receives is None:
+        found[message] = handler
+        return
     kinds = [class_of(received) for received in receives]
     if not any(derives(message, received) or derives(received, message) for received in kinds):
         raise Wrong(

@@ -1,7 +1,7 @@
 """The lanes of an inbox, from what `subsystem(...)` says of capacity, priorities and overflow."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from orchestra.mistakes import Wrong
@@ -28,12 +28,17 @@ def lanes_of(
     """
     capacities = _capacities(capacity, _levels(priorities), default)
     policies = _policies(overflow, tuple(capacities))
-    if Priority.NORMAL not in capacities and not has_priority:
+    check_normal(capacities, has_priority=has_priority)
+    return tuple(LanePlan(level, capacities[level], policies[level]) for level in sorted(capacities))
+
+
+def check_normal(levels: Collection[Priority], *, has_priority: bool) -> None:
+    """Refuse lanes without a NORMAL one where nobody says the level of each message."""
+    if Priority.NORMAL not in levels and not has_priority:
         raise Wrong(
-            f"its lanes are {named(capacities)}, and a message without a priority is NORMAL: "
+            f"its lanes are {named(levels)}, and a message without a priority is NORMAL: "
             "add a NORMAL lane, or a static method priority(message)"
         )
-    return tuple(LanePlan(level, capacities[level], policies[level]) for level in sorted(capacities))
 
 
 def checked_evict_after(value: Any, lanes: Sequence[LanePlan]) -> float | None:

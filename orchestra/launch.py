@@ -1,43 +1,43 @@
 """Starting an orchestra: within an event loop, or as the whole program."""
 
 import asyncio
-import functools
 import inspect
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from types import FrameType, MappingProxyType, TracebackType
+from types import FrameType, TracebackType
 from typing import Any, TypeVar, overload
-
-import attrs
 
 from orchestra.decorator import plan_of
 from orchestra.errors import StopTimeout
-from orchestra.generate.wiring import Wiring, generate
-from orchestra.inspection import handlers_of, has_priority, hooks_of, style_of
+from orchestra.fitting import wiring_for
 from orchestra.messages import shown, shown_all
-from orchestra.mistakes import Wrong, located
-from orchestra.plan import Plan, Style, SubsystemPlan
+from orchestra.plan import Plan
 from orchestra.runtime.assembly import assemble
 from orchestra.runtime.ensemble import GRACE, PATIENCE, Ensemble
+from orchestra.runtime.gridlock import Gridlock, Gridlocks
+from orchestra.runtime.instances import instances_of, remakers_of
 from orchestra.runtime.letters import DeadLetter, Letters
 from orchestra.runtime.lifecycle import Phase
 from orchestra.runtime.pressure import Congestion, Pressure
 from orchestra.runtime.running import Running
-from orchestra.scopes import scope_of
-from orchestra.subsystems import Actor, Subsystem
 
 Result = TypeVar("Result")
 Hook = Callable[[DeadLetter], object]
 CongestionHook = Callable[[Congestion], object]
+GridlockHook = Callable[[Gridlock], object]
 
 _running: dict[int, tuple[Any, Ensemble]] = {}
 """The instances that run now, by id. It holds them, so that nothing of a running orchestra is collected."""
 
 
 def start(
-    app: Any, *, dead_letters: Hook | None = None, on_congestion: CongestionHook | None = None
+    app: Any,
+    *,
+    dead_letters: Hook | None = None,
+    on_congestion: CongestionHook | None = None,
+    on_gridlock: GridlockHook | None = None,
 ) -> "Starting":
     """Run an orchestra within the present event loop: `async with start(app) as running: ...`.
 
@@ -47,33 +47,50 @@ def start(
 
     `dead_letters` is called with a `DeadLetter` for each message that will never be handled; by default
     they are logged. `on_congestion` is called with a `Congestion` when a lane becomes congested and when it
-    has recovered; both are logged too, at most once a second for each lane. One instance runs once at a
-    time. Raises TypeError for what is no instance of an orchestra class, when a field holds no subsystem,
-    and for a hook that would have to be awaited.
+    has recovered; both are logged too, at most once a second for each lane. `on_gridlock` is called with a
+    `Gridlock`, once for each circle of subsystems that wait for room in each other's lanes; it is logged
+    too. One instance runs once at a time. What fields hold as `deferred(...)` is made before anything runs,
+    and an error in that comes out here. Raises TypeError for what is no instance of an orchestra class,
+    when a field holds no subsystem, and for a hook that would have to be awaited.
     """
     if inspect.iscoroutinefunction(dead_letters):
         raise TypeError("dead_letters takes a plain function: it is called in the middle of a stop")
     if inspect.iscoroutinefunction(on_congestion):
         raise TypeError("on_congestion takes a plain function: it is called in the middle of a send")
-    return Starting(app, dead_letters, on_congestion)
+    if inspect.iscoroutinefunction(on_gridlock):
+        raise TypeError("on_gridlock takes a plain function: it is called in the middle of a send")
+    return Starting(app, dead_letters, on_congestion, on_gridlock)
 
 
 class Starting:
     """What `start` returns: an asynchronous context manager that gives the `Running`."""
 
-    def __init__(self, app: Any, hook: Hook | None, on_congestion: CongestionHook | None) -> None:
+    def __init__(
+        self,
+        app: Any,
+        hook: Hook | None,
+        on_congestion: CongestionHook | None,
+        on_gridlock: GridlockHook | None,
+    ) -> None:
         self._app = app
+        self._on_gridlock = on_gridlock
         self._hook = hook
         self._on_congestion = on_congestion
         self._running: Running | None = None
 
     async def __aenter__(self) -> Running:
         app = self._app
-        plan, wiring = _wiring_for(app)
+        declared = _plan_for(app)
         if _runs(app):
-            raise RuntimeError(f"this {plan.name} runs already; make another instance, or stop it first")
-        ensemble = Ensemble(plan, Letters(self._hook), Pressure(self._on_congestion))
-        self._running = Running(assemble(app, plan, wiring, ensemble))
+            raise RuntimeError(f"this {declared.name} runs already; make another instance, or stop it first")
+        self._running = Running(declared)
+        instances = instances_of(app, declared, self._running)
+        plan, wiring = wiring_for(type(app), instances)
+        ensemble = Ensemble(
+            plan, Letters(self._hook), Pressure(self._on_congestion), Gridlocks(self._on_gridlock)
+        )
+        remakers = remakers_of(app, self._running, instances)
+        self._running.wire(assemble(app, plan, wiring, ensemble, instances, remakers))
         _running[id(app)] = app, ensemble
         ensemble.ended.add_done_callback(lambda _: _forget(app, ensemble))
         ensemble.launch()
@@ -112,6 +129,7 @@ def run(
     *,
     dead_letters: Hook | None = None,
     on_congestion: CongestionHook | None = None,
+    on_gridlock: GridlockHook | None = None,
     timeout: float = PATIENCE,
 ) -> None: ...
 @overload
@@ -121,6 +139,7 @@ def run(
     *,
     dead_letters: Hook | None = None,
     on_congestion: CongestionHook | None = None,
+    on_gridlock: GridlockHook | None = None,
     timeout: float = PATIENCE,
 ) -> Result | None: ...
 def run(
@@ -129,6 +148,7 @@ def run(
     *,
     dead_letters: Hook | None = None,
     on_congestion: CongestionHook | None = None,
+    on_gridlock: GridlockHook | None = None,
     timeout: float = PATIENCE,
 ) -> Any:
     """Run an orchestra as the whole program, in an event loop of its own, until it has ended.
@@ -150,7 +170,7 @@ def run(
             "run() makes an event loop of its own, and one runs already: use `async with start(app)`"
         )
     _check_main(app, main)
-    starting = start(app, dead_letters=dead_letters, on_congestion=on_congestion)
+    starting = start(app, dead_letters=dead_letters, on_congestion=on_congestion, on_gridlock=on_gridlock)
     asked = asyncio.Event()
     with asyncio.Runner() as runner:
         with _signals(runner.get_loop(), asked.set):
@@ -262,60 +282,8 @@ def _signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Gener
             signal.signal(each, handler)
 
 
-def _wiring_for(app: Any) -> tuple[Plan, Wiring]:
-    """The plan and the wiring of an instance, made anew where a field holds an instance of a subclass."""
+def _plan_for(app: Any) -> Plan:
+    """The plan of an instance, as its class declares it."""
     if isinstance(app, type):
         raise TypeError(f"start takes an instance: {shown(app)}(...), not the class")
-    plan = plan_of(type(app))
-    kinds = tuple(_kind(app, subsystem) for subsystem in plan.subsystems.values())
-    if kinds == tuple(subsystem.kind for subsystem in plan.subsystems.values()):
-        return plan, type(app).__orchestra_wiring__
-    return _wiring_of((type(app), *kinds))
-
-
-def _kind(app: Any, subsystem: SubsystemPlan) -> type:
-    if subsystem.wip:
-        return subsystem.kind
-    actor = getattr(app, subsystem.name)
-    if isinstance(actor, type):
-        raise TypeError(
-            f"{type(app).__qualname__}.{subsystem.name} holds the class {shown(actor)}: "
-            f"give an instance, {shown(actor)}(...)"
-        )
-    base = Subsystem if subsystem.style is Style.RUN else Actor
-    if not isinstance(actor, base):
-        raise TypeError(
-            f"{type(app).__qualname__}.{subsystem.name} holds a {type(actor).__qualname__}, "
-            f"and {shown(subsystem.kind)} is declared, so it must be of {base.__name__}"
-        )
-    return type(actor)
-
-
-@functools.lru_cache(maxsize=128)
-def _wiring_of(kinds: tuple[type, ...]) -> tuple[Plan, Wiring]:
-    """The wiring of an orchestra class (the first one) whose fields hold instances of the other classes."""
-    cls, *given = kinds
-    plan = plan_of(cls)
-    subsystems = {
-        name: subsystem if kind is subsystem.kind else _as_given(subsystem, kind)
-        for (name, subsystem), kind in zip(plan.subsystems.items(), given, strict=True)
-    }
-    changed = attrs.evolve(plan, subsystems=MappingProxyType(subsystems))
-    wiring = generate(changed)
-    return attrs.evolve(changed, source=wiring.source), wiring
-
-
-def _as_given(subsystem: SubsystemPlan, kind: type) -> SubsystemPlan:
-    """The part of a plan, with what the given subclass has in place of the declared class."""
-    try:
-        if style_of(kind) is Style.RUN:
-            return attrs.evolve(subsystem, has_priority=has_priority(kind))
-        receives = (*subsystem.consumes, *subsystem.subscribes)
-        return attrs.evolve(
-            subsystem,
-            has_priority=has_priority(kind),
-            hooks=hooks_of(kind),
-            handlers=handlers_of(kind, receives, scope_of(kind)),
-        )
-    except Wrong as wrong:
-        raise located(kind, None, wrong) from wrong.__cause__
+    return plan_of(type(app))

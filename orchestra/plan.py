@@ -11,6 +11,7 @@ from orchestra.box import boxed_switch
 from orchestra.graph import Graph, graph_of
 from orchestra.overflow import Overflow
 from orchestra.priority import Priority
+from orchestra.supervision import Restart
 
 
 class Style(enum.Enum):
@@ -39,15 +40,31 @@ class HandlerPlan:
 
 
 @attrs.frozen
+class Way:
+    """Where a method of a wrapped Actor is: so many wrappers in from the outermost, under this name.
+
+    `lenient` says that it may give something to await or not: a plain method around an asynchronous one.
+    """
+
+    depth: int
+    method: str
+    lenient: bool = False
+
+
+@attrs.frozen
 class SubsystemPlan:
     """One subsystem of an orchestra.
 
     `lanes` stand most urgent first. `handlers` has the handlers of an Actor; a message goes to that of
     its exact class, else of the nearest of its bases in method resolution order. `hooks` maps each
-    hook that the class really has (started, stopped, on_signal) to whether it is asynchronous.
+    hook that the class really has (started, stopped, on_signal, deadline_passed) to whether it is
+    asynchronous.
     `senders` names the subsystems that may send to this one by declaration, itself too.
     A sender is freed from this receiver when it has taken nothing for `evict_after` seconds; after
-    `fairness` messages in a row from more urgent lanes one of a lower lane is taken. None is off.
+    `fairness` messages in a row from more urgent lanes one of a lower lane is taken; when it has failed
+    it starts again as `restart` says. None is off.
+    `ways` is None but for an Actor that is wrapped: then it tells where each method that is called is. It is
+    empty where only the instance tells what is called, and then there are no `handlers` and `hooks` yet.
     """
 
     name: str
@@ -66,6 +83,13 @@ class SubsystemPlan:
     senders: tuple[str, ...]
     evict_after: float | None = None
     fairness: int | None = None
+    restart: Restart | None = None
+    ways: Mapping[str, Way] | None = None
+
+    @property
+    def made_at_start(self) -> bool:
+        """Whether handlers, hooks and `priority` are not known before an instance is given."""
+        return self.ways is not None and not self.ways
 
 
 @attrs.frozen
@@ -74,7 +98,7 @@ class Route:
 
     `message` is the type as declared (a class or a subscripted generic), `kind` its class.
     `receivers` names the subsystems; it is empty for an outgoing type. `boxed` names those of
-    the receivers for which the message travels in a box.
+    the receivers for which the message travels in a box, `replies` the fields that may hold a reply.
     """
 
     message: Any
@@ -82,6 +106,7 @@ class Route:
     receivers: tuple[str, ...]
     outgoing: bool
     boxed: frozenset[str]
+    replies: tuple[str, ...] = ()
 
 
 @attrs.frozen

@@ -1,12 +1,13 @@
 """A `Declaration` becomes a `Plan`: how its parts fit together, checked, and where each message goes."""
 
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from orchestra.box import boxed_switch, why_not_boxed
+from orchestra.carrying import reply_fields
 from orchestra.declaration import Declaration, FieldDeclaration
 from orchestra.messages import class_of, derives, joined, shown, shown_all
 from orchestra.mistakes import Wrong, located
@@ -19,15 +20,18 @@ FIELD_FACTS = tuple(
 )
 
 
-def make_plan(declaration: Declaration) -> Plan:
-    """Fit the parts of an orchestra together. Raises `DeclarationError` where they do not."""
+def make_plan(declaration: Declaration, names: Mapping[str, Any] | None = None) -> Plan:
+    """Fit the parts of an orchestra together. Raises `DeclarationError` where they do not.
+
+    `names` are those that the annotations of messages declared in a function can use.
+    """
     try:
-        return _planned(declaration)
+        return _planned(declaration, names or {})
     except Wrong as wrong:
         raise located(declaration.cls, declaration.place, wrong) from wrong.__cause__
 
 
-def _planned(declaration: Declaration) -> Plan:
+def _planned(declaration: Declaration, names: Mapping[str, Any]) -> Plan:
     _check_consumers(declaration)
     _check_arguments_agree(declaration)
     _check_outgoing(declaration)
@@ -53,7 +57,7 @@ def _planned(declaration: Declaration) -> Plan:
         signals=_kinds(declaration.signals),
         events=_kinds(declaration.events),
         outgoing=_kinds(declaration.outgoing),
-        routes=types.MappingProxyType(_routes(declaration, routed, subsystems)),
+        routes=types.MappingProxyType(_routes(declaration, routed, subsystems, names)),
         error=declaration.error,
         gen=declaration.gen,
         message_capacity=declaration.message_capacity,
@@ -88,7 +92,10 @@ def _routed(declaration: Declaration) -> dict[type, tuple[str, ...]]:
 
 
 def _routes(
-    declaration: Declaration, routed: dict[type, tuple[str, ...]], subsystems: dict[str, SubsystemPlan]
+    declaration: Declaration,
+    routed: dict[type, tuple[str, ...]],
+    subsystems: dict[str, SubsystemPlan],
+    names: Mapping[str, Any],
 ) -> dict[type, Route]:
     outgoing = _kinds(declaration.outgoing)
     declared: dict[type, Any] = {}
@@ -101,6 +108,7 @@ def _routes(
             receivers=receivers,
             outgoing=kind in outgoing,
             boxed=boxed_receivers(kind, receivers, subsystems),
+            replies=reply_fields(kind, names),
         )
         for kind, receivers in routed.items()
     }

@@ -78,6 +78,13 @@ class Actor(Generic[In, SOut]):
     def on_signal(self, ctx: Context[In, SOut, Any], signal: Any, /) -> Any:
         """Called for each signal, always before messages that still wait."""
 
+    def deadline_passed(self, ctx: Context[In, SOut, Any], deadline: float, /) -> Any:
+        """Called when the deadline that `ctx.set_deadline` or `ctx.set_timeout` set has passed.
+
+        It comes before all signals and messages that wait. `deadline` is the time that has passed, in the
+        seconds of `time.monotonic()`; it is no longer set.
+        """
+
     @staticmethod
     def priority(message: Any, /) -> Priority:
         """Say which lane takes `message` when the sender does not; a plain, fast static method.

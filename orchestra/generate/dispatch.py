@@ -1,8 +1,8 @@
 """The dispatch of an Actor: which method gets a message, and whether anything has to be awaited.
 
-An Actor whose `on_signal` and handlers are all plain functions is served by `work`, a function that
-handles up to a budget of messages and returns what is left of it. Otherwise it is served by `serve`,
-a coroutine that parks when there is nothing to take.
+An Actor whose `on_signal`, `deadline_passed` and handlers are all plain functions is served by `work`, a
+function that handles up to a budget of messages and returns what is left of it. Otherwise it is served by
+`serve`, a coroutine that parks when there is nothing to take.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,14 +21,18 @@ from orchestra.generate.receiving import (
 from orchestra.generate.writer import Writer
 from orchestra.messages import class_of
 from orchestra.plan import HandlerPlan, SubsystemPlan
+from orchestra.timer import Deadline
 
 Methods = Mapping[str, str]
 """The handlers of an Actor, each with its local name in the generated function."""
 
+_HOOKS = ("on_signal", "deadline_passed")
+"""The hooks that are called while messages are served."""
+
 
 def is_synchronous(subsystem: SubsystemPlan) -> bool:
-    """Whether no hook that is called for a message or a signal has to be awaited."""
-    return not subsystem.hooks.get("on_signal", False) and not any(
+    """Whether no hook that is called for a message, a signal or a deadline has to be awaited."""
+    return not any(subsystem.hooks.get(hook, False) for hook in _HOOKS) and not any(
         handler.is_async for handler in subsystem.handlers
     )
 
@@ -43,8 +47,9 @@ def write_worker(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, fun
         methods = {method: names.unique(method) for method in _methods(subsystem)}
         for method, name in methods.items():
             writer.line(f"{name} = actor.{method}")
-        if "on_signal" in subsystem.hooks:
-            writer.line("on_signal = actor.on_signal")
+        for hook in _HOOKS:
+            if hook in subsystem.hooks:
+                writer.line(f"{hook} = actor.{hook}")
         if not synchronous:
             writer.line("park = inbox.park")
         write_lanes(writer, receipt)
@@ -120,15 +125,21 @@ def _write_serve(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, met
 
 
 def _write_signal(writer: Writer, subsystem: SubsystemPlan) -> None:
-    hook = subsystem.hooks.get("on_signal")
-    if hook is None:
+    hooks = [hook for hook in _HOOKS if hook in subsystem.hooks]
+    if not hooks:
         writer.line("inbox.take_signal()")
         writer.line("continue")
         return
     writer.line("message = None")
     writer.line("signal = inbox.take_signal()")
-    with writer.block("if signal is not None"):
-        writer.line(f"{'await ' if hook else ''}on_signal(ctx, signal)")
+    first = "if"
+    if "deadline_passed" in hooks:
+        with writer.block(f"if signal.__class__ is {writer.bind(Deadline, 'Deadline')}"):
+            writer.line(_call_hook(subsystem, "deadline_passed", "signal.when"))
+        first = "elif"
+    if "on_signal" in hooks:
+        with writer.block(f"{first} signal is not None"):
+            writer.line(_call_hook(subsystem, "on_signal", "signal"))
     writer.line("continue")
 
 
@@ -150,6 +161,10 @@ def _write_choice(writer: Writer, subsystem: SubsystemPlan, methods: Methods) ->
     with writer.block("else"):
         anyhow = any(handler.is_async for handler in handlers)
         writer.line("await part.handle_other_async(message)" if anyhow else "part.handle_other(message)")
+
+
+def _call_hook(subsystem: SubsystemPlan, hook: str, given: str) -> str:
+    return f"{'await ' if subsystem.hooks[hook] else ''}{hook}(ctx, {given})"
 
 
 def _call(handler: HandlerPlan, methods: Methods) -> str:

@@ -23,7 +23,7 @@ def write_outbox(
     """Write a function that makes `send` and `try_send` for a sender of these message classes.
 
     Only what may be told by its class is written out; the rest (subclasses, boxes made ahead, a policy for
-    one message, types that are not sent) goes to the general way, `post`.
+    one message, requests, types that are not sent) goes to the general way, `post`.
     """
     direct = [route for kind in kinds if (route := _direct(plan, kind)) is not None]
     with writer.block(f"def {function}(post, inboxes, scheduler)"):
@@ -52,7 +52,7 @@ def _direct(plan: Plan, kind: type) -> Route | None:
     if route is None or route.kind is not kind:
         return None
     subsystems = [plan.subsystems[name] for name in route.receivers]
-    if any(subsystem.wip for subsystem in subsystems):
+    if route.replies or any(subsystem.wip for subsystem in subsystems):
         return None
     if len(subsystems) > 1 and any(subsystem.has_priority for subsystem in subsystems):
         return None
@@ -152,7 +152,7 @@ def _write_broadcast(writer: Writer, plan: Plan, codecs: Codecs, route: Route, *
         for receiver in route.receivers:
             subsystem = plan.subsystems[receiver]
             lane, entry = lane_name(receiver, Priority.NORMAL), entries[receiver]
-            _write_offer(writer, subsystem, lane, entry)
+            _write_offer(writer, subsystem, lane, entry, asked=_is_asked(plan, receiver))
         with writer.block("if late"):
             count = len(route.receivers)
             places = f"post.living(late, {count})"
@@ -164,7 +164,12 @@ def _write_broadcast(writer: Writer, plan: Plan, codecs: Codecs, route: Route, *
         writer.line("return taken")
 
 
-def _write_offer(writer: Writer, subsystem: SubsystemPlan, lane: str, entry: str) -> None:
+def _is_asked(plan: Plan, receiver: str) -> bool:
+    """Whether what waits in the lanes of a receiver may carry replies, so that its loss has to be told."""
+    return any(route.replies and receiver in route.receivers for route in plan.routes.values())
+
+
+def _write_offer(writer: Writer, subsystem: SubsystemPlan, lane: str, entry: str, *, asked: bool) -> None:
     """Write what is done with one lane of a broadcast. A marked lane has no room, so the mark comes first."""
     policy = _policy(subsystem)
     first = "if"
@@ -176,7 +181,10 @@ def _write_offer(writer: Writer, subsystem: SubsystemPlan, lane: str, entry: str
     with writer.block(f"{first} len({lane}_queue) < {lane}.room"):
         writer.line(f"{lane}_append({entry})")
         _write_wake(writer, subsystem, subsystem.name)
-    if isinstance(policy, DropOldest):
+    if isinstance(policy, DropOldest) and asked:
+        with writer.block(f"elif {lane}.displaces"):
+            writer.line(f"{lane}.displace({entry})")
+    elif isinstance(policy, DropOldest):
         with writer.block(f"elif {lane}.displaces"):
             writer.line(f"{lane}_queue.popleft()")
             writer.line(f"{lane}_append({entry})")

@@ -23,7 +23,7 @@ OUTSIDE = "outside"
 _LOCALS = (
     "message priority kind lane box post inboxes send try_send inbox signals left recv try_recv recv_signal "
     "following taken ctx actor part work serve budget scheduler ready turns "
-    "overflow late others signal error on_signal park"
+    "overflow late others signal error on_signal deadline_passed park"
 ).split()
 
 
@@ -107,6 +107,11 @@ def _write_subsystem(
     receipt = Receipt.of(plan, subsystem.name, subsystem.lanes, subsystem.fairness)
     if subsystem.style is Style.RUN:
         yield _receiver(writer, receipt)
+    elif subsystem.made_at_start:
+        _space(writer)
+        writer.line(
+            f"# How {subsystem.name} is served is written at start, for the Actor that is given then."
+        )
     else:
         function = f"{subsystem.name}_worker"
         _space(writer)

@@ -25,7 +25,7 @@ async def broadcast(inboxes: Iterable[Inbox], signal: Any, timeout: float) -> No
     if not over:
         return
     await asyncio.wait(over, timeout=timeout)
-    stalled = [inbox.name for inbox in told if len(inbox.signals) > inbox.signal_capacity]
+    stalled = [inbox.name for inbox in told if inbox.unread > inbox.signal_capacity]
     if stalled:
         raise SubsystemStalled(stalled, timeout)
 

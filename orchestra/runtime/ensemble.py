@@ -2,12 +2,16 @@
 
 import asyncio
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
-from orchestra.errors import Closed, OrchestraError, StopTimeout
+from orchestra.errors import Closed, NoReply, OrchestraError, StopTimeout
 from orchestra.plan import LanePlan, Plan
+from orchestra.runtime.asks import Asks
+from orchestra.runtime.clock import Clock, Handle, LoopClock
 from orchestra.runtime.endings import Group, ending, groups_of
+from orchestra.runtime.gridlock import Gridlocks
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.letters import DeadLetter, Letters
 from orchestra.runtime.lifecycle import Phase, may_follow
@@ -17,6 +21,7 @@ from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler
 from orchestra.runtime.starvation import StarvationWatch
 from orchestra.runtime.telling import note, told
+from orchestra.runtime.timers import Timers
 
 GRACE = 0.5
 """Seconds that cancelled subsystems have before they are named in a `StopTimeout`."""
@@ -34,15 +39,26 @@ class Ensemble:
     `ended` is done when every part has finished, or was given up after a stop that took too long.
     """
 
-    def __init__(self, plan: Plan, letters: Letters, pressure: Pressure) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        letters: Letters,
+        pressure: Pressure,
+        gridlocks: Gridlocks | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         self.plan = plan
         self.letters = letters
         self.pressure = pressure
         self.loop = asyncio.get_running_loop()
         self.scheduler = Scheduler(self.loop)
         self.phase = Phase.OPEN
+        self.clock: Clock = clock or LoopClock(self.loop)
+        self.timers = Timers(self.clock, self.loop, self._bury, lambda: self.phase)
         self.inboxes: dict[str, Inbox] = {}
         self.parts: dict[str, Part] = {}
+        self.asks = Asks(self.clock, self.loop, self.scheduler, self.parts, gridlocks or Gridlocks())
+        letters.buried = self.asks.buried
         self.dropped = {name: 0 for name, subsystem in plan.subsystems.items() if subsystem.wip}
         self.outgoing: Inbox | None = None
         self.outgoing_senders: Collection[str] = ()
@@ -66,6 +82,7 @@ class Ensemble:
         evict_after: float | None = None,
     ) -> Inbox:
         """An inbox whose dead letters come here."""
+        routes = [route for route in self.plan.routes.values() if name in route.receivers]
         return Inbox(
             name,
             lanes,
@@ -74,8 +91,10 @@ class Ensemble:
             self.scheduler,
             self._bury,
             self.pressure,
-            opens=any(name in route.boxed for route in self.plan.routes.values()),
+            opens=any(name in route.boxed for route in routes),
             evict_after=evict_after,
+            blocks=self.asks.blocked,
+            displaced=partial(self.asks.displaced, name) if any(route.replies for route in routes) else None,
         )
 
     def add(self, part: Part, senders: tuple[str, ...]) -> None:
@@ -98,6 +117,7 @@ class Ensemble:
         """Nothing more comes from outside: inboxes end one after the other, as the rest finishes or rests."""
         if self.phase is Phase.OPEN:
             self._enter(Phase.DRAINING)
+            self.timers.cancel_all()
             self.scheduler.on_rest = self._settle
             self.scheduler.poke()
 
@@ -111,8 +131,9 @@ class Ensemble:
         if self.phase is not Phase.STOPPING:
             self._enter(Phase.STOPPING)
             self.scheduler.on_rest = None
+            self.timers.cancel_all()
             for part in self.parts.values():
-                part.inbox.stop(failure)
+                part.stop(failure)
             if self.outgoing is not None:
                 self.outgoing.keep(failure)
         self._set_deadline(timeout)
@@ -130,15 +151,59 @@ class Ensemble:
         if self._deadline is not None:
             self._deadline.cancel()
         for part in self._running():
-            part.task.cancel()
+            part.cancel()
         self._deadline = self.loop.call_later(GRACE, self._give_up)
+
+    def is_failure(self, part: Part, error: BaseException) -> bool:
+        """Whether an error is more than the end that a part was given: `Closed`, or being cancelled."""
+        cancelled = isinstance(error, asyncio.CancelledError) and self._cancelling
+        return not (self.loop.is_closed() or cancelled or self._is_end(part, error))
+
+    def bury_current(self, part: Part, error: BaseException) -> None:
+        """What a part was handling when its life ended with an error is dead-lettered."""
+        if part.inbox.current is None or self.loop.is_closed():
+            return
+        cancelled = isinstance(error, asyncio.CancelledError) and self._cancelling
+        letter = DeadLetter(
+            part.inbox.current,
+            part.name,
+            "cancelled" if cancelled else "failed",
+            None if cancelled else error,
+        )
+        part.inbox.current = None
+        self.letters.bury(letter)
+
+    def part_failed(self, part: Part, error: BaseException, *, again: bool = True) -> float | None:
+        """A part fails: the seconds until it starts again, or None when the orchestra fails with it.
+
+        `again` is False where it had done what it had to do, so that there is nothing to start again for.
+        """
+        if again and (delay := self._backoff(part, error)) is not None:
+            logger.warning(
+                "%r failed and starts again in %g s (%s): %s",
+                part.name,
+                delay,
+                part.lives.told(),
+                told(error),
+                exc_info=error,
+            )
+            return delay
+        self._fail(part, error)
+        return None
+
+    def life_ended(self, part: Part, error: BaseException | None) -> None:
+        """A life is over: nobody answers what it had been asked."""
+        if not self.loop.is_closed():
+            self.asks.left(part.inbox, error)
 
     def part_ended(self, part: Part, error: BaseException | None) -> None:
         """A part has finished: by itself, with an error, or cancelled; perhaps after it was given up."""
         if self.loop.is_closed():
             return
         if error is not None:
-            self._take_error(part, error)
+            self.bury_current(part, error)
+            if self.is_failure(part, error):
+                self._fail(part, error)
         if self.phase is Phase.ENDED:
             return
         if part.asked_to_stop:
@@ -147,6 +212,7 @@ class Ensemble:
             part.inbox.leave()
         else:
             part.inbox.close("finished")
+        self.asks.left(part.inbox, error)
         self._finished.add(part.name)
         self._groups = None
         if self.outgoing is not None and self._finished.issuperset(self.outgoing_senders):
@@ -155,6 +221,10 @@ class Ensemble:
             self._end()
         else:
             self.scheduler.poke()
+
+    def later(self, delay: float, function: Callable[[], None]) -> Handle:
+        """Call a function when the clock has gone on by `delay` seconds, at the next turn at the earliest."""
+        return self.clock.call_later(delay, function) if delay > 0 else self.loop.call_soon(function)
 
     def closed_when_stopping(self) -> Closed | None:
         """The error for what a stopping orchestra does not do any more."""
@@ -235,37 +305,41 @@ class Ensemble:
         if self._deadline is not None:
             self._deadline.cancel()
         for part in self.parts.values():
-            part.inbox.close("stopped")
+            part.close()
         if self.outgoing is not None:
             self.outgoing.end()
+        self.asks.close()
         self.letters.close()
         if self._starvation is not None:
             self._starvation.stop()
         if not self.ended.done():
             self.ended.set_result(None)
 
-    def _take_error(self, part: Part, error: BaseException) -> None:
-        cancelled = isinstance(error, asyncio.CancelledError) and self._cancelling
-        if part.inbox.current is not None:
-            letter = DeadLetter(
-                part.inbox.current,
-                part.name,
-                "cancelled" if cancelled else "failed",
-                None if cancelled else error,
-            )
-            part.inbox.current = None
-            self.letters.bury(letter)
-        if not cancelled and not self._is_end(part, error):
-            self._fail(part, error)
+    def _backoff(self, part: Part, error: BaseException) -> float | None:
+        """The seconds until a part that failed starts again, or None when it does not."""
+        if (
+            self.phase not in (Phase.OPEN, Phase.DRAINING)
+            or part.asked_to_stop
+            or part.inbox.shut
+            or isinstance(error, (KeyboardInterrupt, SystemExit))
+        ):
+            return None
+        try:
+            return part.lives.again(self.loop.time())
+        except Exception as wrong:
+            note(error, f"and {part.name!r} cannot start again: {told(wrong)}")
+            return None
 
     def _is_end(self, part: Part, error: BaseException) -> bool:
-        """Whether a part only saw the end: `Closed` from its own inbox or, in a stop, from any."""
+        """Whether a part only saw the end: `Closed` from its own inbox; in a stop from any, or `NoReply`."""
         if isinstance(error, BaseExceptionGroup):
             return all(self._is_end(part, each) for each in error.exceptions)
-        if not isinstance(error, Closed):
+        if not isinstance(error, Closed | NoReply):
             return False
-        own = error.message is None and error.subsystem == part.name and part.inbox.over
-        return own or self.phase in (Phase.STOPPING, Phase.ENDED)
+        if self.phase in (Phase.STOPPING, Phase.ENDED):
+            return True
+        own = isinstance(error, Closed) and error.message is None
+        return own and error.subsystem == part.name and part.inbox.over
 
     def _fail(self, part: Part, error: BaseException) -> None:
         if self.error is not None:
@@ -273,6 +347,8 @@ class Ensemble:
             note(self.error, f"{part.name!r} failed too: {told(error)}")
             return
         self.error = self._declared(part, error)
+        if part.lives.restarts:
+            note(self.error, f"{part.name!r} was {part.lives.spent()}")
         if self.phase in (Phase.OPEN, Phase.DRAINING):
             self.begin_stop(PATIENCE, self.error)
             return

@@ -8,6 +8,7 @@ import asyncio
 import enum
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from orchestra.box import open_entry
@@ -15,16 +16,21 @@ from orchestra.errors import Closed, UndeclaredPriority
 from orchestra.plan import LanePlan
 from orchestra.priority import Priority
 from orchestra.runtime.fairness import Turns
-from orchestra.runtime.lane import Lane, Surroundings
+from orchestra.runtime.lane import Lane, Surroundings, Ticket
 from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler, Step
 from orchestra.runtime.strand import Strand, breathe, park
+from orchestra.timer import Deadline
 
 
 class Order(enum.Enum):
-    """What an Actor asked for during a handler, to be done when the handler has returned."""
+    """What is to be done as soon as a running handler has returned."""
 
     STOP = enum.auto()
+    """An Actor asked for it: stop the orchestra."""
+
+    FAIL = enum.auto()
+    """A failure came from elsewhere: take nothing more in this life."""
 
 
 class Inbox:
@@ -33,10 +39,12 @@ class Inbox:
     `idle` says that somebody waits for a message: who puts one then calls `wake`. `over` says that no
     receiver may take anything more once what it can see is gone: it has ended, or was stopped. `opens` says
     whether its receiver opens boxes; `serial` that one handler at a time is all that receives from it.
+    `asking` counts the asks of its subsystem that are not over.
     """
 
     __slots__ = (
         "_bury",
+        "_errands",
         "_listeners",
         "_listening",
         "_loop",
@@ -45,6 +53,7 @@ class Inbox:
         "_room_for_signals",
         "_scheduler",
         "_told",
+        "asking",
         "by_priority",
         "current",
         "failure",
@@ -79,14 +88,16 @@ class Inbox:
         *,
         opens: bool,
         evict_after: float | None = None,
+        blocks: Callable[[Lane, Ticket], None] = lambda lane, ticket: None,
+        displaced: Callable[[Any], None] | None = None,
     ) -> None:
         self.name = name
         self._loop = loop
         self._scheduler = scheduler
         self._bury = bury
+        around = partial(self._around, scheduler, pressure, blocks, displaced)
         self.lanes = tuple(
-            Lane(name, lane, loop, self._around(place, scheduler, pressure), evict_after)
-            for place, lane in enumerate(lanes)
+            Lane(name, lane, loop, around(place), evict_after) for place, lane in enumerate(lanes)
         )
         self.by_priority: dict[Priority, Lane] = {lane.priority: lane for lane in self.lanes}
         self.opens = opens
@@ -98,6 +109,7 @@ class Inbox:
         self.idle = False
         self.parked = False
         self.serial = False
+        self.asking = 0
         self.over = False
         self.silent = False
         self.shut = False
@@ -107,6 +119,7 @@ class Inbox:
         self.taken: Callable[[], tuple[int, ...]] = lambda: (0,) * len(self.lanes)
         self._others: deque[asyncio.Future[None]] = deque()
         self._receivers: set[asyncio.Task[Any]] = set()
+        self._errands: set[asyncio.Task[Any]] = set()
         self.wake = _waker(self, self._others, scheduler)
         self._told = 0
         self._listening = False
@@ -139,9 +152,15 @@ class Inbox:
         self._notify_listener()
 
     def order(self, order: Order) -> None:
-        """Put what an Actor asked for in front of all signals."""
+        """Put an order in front of all signals."""
         self.signals.appendleft(order)
         self._notify_listener()
+
+    def pass_deadline(self, deadline: Deadline) -> None:
+        """Put a deadline that has passed in front of all signals, behind what the Actor itself ordered."""
+        if not self.shut:
+            self.signals.insert(self._in_front(Order), deadline)
+            self._notify_listener()
 
     def closed(self, message: Any) -> Closed:
         """The error for a message that this inbox does not take any more."""
@@ -151,19 +170,27 @@ class Inbox:
 
     # receivers
 
+    def ended(self) -> Closed:
+        """The error for a receiver: no more can come."""
+        error = Closed(f"no more can come to {self.name!r}", None, self.name)
+        error.__cause__ = self.failure
+        return error
+
     def turns(self, limit: int) -> Turns:
         """The order of a receiver that guards its lower lanes against starving."""
         return Turns(self.lanes, limit)
 
     def take_signal(self) -> Any:
-        """The next signal, or None after an order of the Actor itself was obeyed."""
+        """The next signal or passed deadline, or None after an order was obeyed."""
         self.current = None
         signal = self.signals.popleft()
         if signal.__class__ is Order:
             assert self.obey is not None
             self.obey(signal)
             return None
-        if self._room_for_signals and len(self.signals) <= self.signal_capacity:
+        if signal.__class__ is Deadline:
+            return None if signal.off else signal
+        if self._room_for_signals and self.unread <= self.signal_capacity:
             self._free_conductors()
         self._wake_for_queued()  # who takes it may have been woken for a message
         return signal
@@ -232,6 +259,16 @@ class Inbox:
         """The running task has taken a message: the inbox does not rest until that task waits for another."""
         self._know(asyncio.current_task())
 
+    def employ(self, task: "asyncio.Task[Any]") -> None:
+        """A task of the subsystem's own has begun: the inbox does not rest until it ends or receives."""
+        if task not in self._receivers:
+            self._errands.add(task)
+
+    def dismiss(self, task: "asyncio.Task[Any]") -> None:
+        """A task of the subsystem's own has ended."""
+        self._errands.discard(task)
+        self._scheduler.poke()
+
     def note_peaks(self) -> None:
         """Remember how long the queues are; called once in a batch of messages."""
         for lane in self.lanes:
@@ -241,9 +278,18 @@ class Inbox:
         """What `try_recv` gives when there is nothing: None, or `Closed` when nothing can come."""
         self.current = None
         if self.over:
-            raise self._ended()
+            raise self.ended()
 
     # its end
+
+    def pause(self) -> None:
+        """A life of the subsystem is over: its strand takes nothing more. What is queued stays."""
+        self.parked = self._listening = False
+        self.idle = bool(self._others)
+        self.current = None
+        kept = [signal for signal in self.signals if signal is not Order.FAIL]
+        self.signals.clear()
+        self.signals.extend(kept)
 
     def end(self) -> None:
         """No more can come: receivers take what is queued, then see the end."""
@@ -290,16 +336,27 @@ class Inbox:
         return bool(self.signals) or any(lane.queue or lane.senders_waiting for lane in self.lanes)
 
     @property
+    def unread(self) -> int:
+        """How many signals wait; what stands in front of them does not count."""
+        return len(self.signals) - self._in_front(Order, Deadline)
+
+    @property
     def resting(self) -> bool:
-        """Whether every receiver waits and there is nothing to take."""
+        """Whether every receiver waits, nothing spawned or asked is open, and there is nothing to take."""
         waiting = len(self._others) + len(self._listeners) + (self.parked or self._listening)
-        if self.queued or len(self._receivers) > waiting:
+        if self.asking or self.queued or self._errands or len(self._receivers) > waiting:
             return False
         return self.idle or self._listening or bool(self._listeners)
 
+    @property
+    def is_received_elsewhere(self) -> bool:
+        """Whether a task other than the strand's own receives, too."""
+        own = None if self.strand is None else self.strand.task
+        return any(task is not own for task in self._receivers)
+
     def over_capacity(self) -> asyncio.Future[None] | None:
         """A future for when the signals are within their capacity, or None when they are."""
-        if len(self.signals) <= self.signal_capacity:
+        if self.unread <= self.signal_capacity:
             return None
         future = self._loop.create_future()
         self._room_for_signals.append(future)
@@ -307,7 +364,14 @@ class Inbox:
 
     # inside
 
-    def _around(self, place: int, scheduler: Scheduler, pressure: Pressure) -> Surroundings:
+    def _around(
+        self,
+        scheduler: Scheduler,
+        pressure: Pressure,
+        blocks: Callable[[Lane, Ticket], None],
+        displaced: Callable[[Any], None] | None,
+        place: int,
+    ) -> Surroundings:
         return Surroundings(
             arrived=self._arrived,
             bury=self._bury_entry,
@@ -317,7 +381,16 @@ class Inbox:
             taken=lambda: self.taken()[place],
             report=pressure.report,
             stalled=pressure.stalled,
+            blocks=blocks,
+            displaced=displaced,
         )
+
+    def _in_front(self, *kinds: type) -> int:
+        """How many of these kinds come before everything else in the queue of signals."""
+        for place, signal in enumerate(self.signals):
+            if signal.__class__ not in kinds:
+                return place
+        return len(self.signals)
 
     def _arrived(self) -> None:
         if self.idle:
@@ -331,12 +404,7 @@ class Inbox:
         self._told += 1
         if self._told > 1000:
             await asyncio.sleep(0.001)
-        raise self._ended()
-
-    def _ended(self) -> Closed:
-        error = Closed(f"no more can come to {self.name!r}", None, self.name)
-        error.__cause__ = self.failure
-        return error
+        raise self.ended()
 
     async def _wait_in(self, line: deque[asyncio.Future[None]]) -> None:
         future: asyncio.Future[None] = self._loop.create_future()
@@ -352,6 +420,7 @@ class Inbox:
 
     def _know(self, task: "asyncio.Task[Any] | None") -> None:
         if task is not None and task not in self._receivers:
+            self._errands.discard(task)
             self._receivers.add(task)
             task.add_done_callback(self._receiver_left)
 

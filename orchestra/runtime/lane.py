@@ -67,7 +67,8 @@ class Surroundings:
     entry that will never be handled, with the reason; `refusal` makes the error for a closed lane; `left` is
     called when a waiting sender gave up; `itself` asks whether the running task is the only receiver;
     `taken` tells how many messages were taken from this lane; `report` is told that the lane has become
-    congested (True) or has recovered (False), `stalled` that blocking senders were freed from it.
+    congested (True) or has recovered (False), `stalled` that blocking senders were freed from it, `blocks`
+    that a sender waits without any limit. `displaced`, if it is not None, gets what `DropOldest` threw out.
     """
 
     arrived: Callable[[], None]
@@ -78,6 +79,8 @@ class Surroundings:
     taken: Callable[[], int] = lambda: 0
     report: Callable[["Lane", bool], None] = lambda lane, congested: None
     stalled: Callable[["Lane"], None] = lambda lane: None
+    blocks: Callable[["Lane", Ticket], None] = lambda lane, ticket: None
+    displaced: Callable[[Any], None] | None = None
 
 
 class Lane:
@@ -96,6 +99,7 @@ class Lane:
         "_keeps",
         "_spare",
         "_watch",
+        "_watchers",
         "blocked",
         "blocked_seconds",
         "buried",
@@ -157,6 +161,12 @@ class Lane:
         self._clock = loop.time if isinstance(loop, asyncio.BaseEventLoop) else monotonic
         self._around = around
         self._watch: asyncio.TimerHandle | None = None
+        self._watchers: dict[Callable[[], object], None] = {}
+
+    @property
+    def gone(self) -> int:
+        """How many entries have left the queue, by whatever way."""
+        return self._around.taken() + self.evicted
 
     @property
     def evicted(self) -> int:
@@ -251,9 +261,11 @@ class Lane:
         """Put an entry into a full lane in place of the oldest one; False when the lane is not open."""
         if not self.displaces:
             return False
-        self.queue.popleft()
+        oldest = self.queue.popleft()
         self.queue.append(entry)
         self.displaced += 1
+        if self._around.displaced is not None:
+            self._around.displaced(oldest)
         return True
 
     def drop(self, reason: str) -> bool:
@@ -301,6 +313,15 @@ class Lane:
             self.episode = False
             self._around.report(self, False)
         self.pressed = self.episode or self.stalled or bool(self.waiting)
+        if self._watchers:
+            watchers, self._watchers = self._watchers, {}
+            for look in watchers:
+                look()
+
+    def watch(self, look: Callable[[], object]) -> None:
+        """Call `look` once, within the receiver, when a message may have been taken."""
+        self._watchers[look] = None
+        self.pressed = True
 
     def settle(self) -> None:
         """Grant what room there is to those who wait, and say what room others may use."""
@@ -367,7 +388,10 @@ class Lane:
             return self.drop("stalled")
         if self.evict_after is not None and self._watch is None:
             self._look_again(self._around.taken(), 0)
-        return self._join(first=first)
+        ticket = self._join(first=first)
+        if self.evict_after is None:
+            self._around.blocks(self, ticket)
+        return ticket
 
     def _join_for(self, wait: float) -> Ticket | bool:
         if self.congested:

@@ -143,8 +143,6 @@ PLANNED: Final = frozenset(
         Action.ASK,
         Action.OUTSIDE_ASK,
         Action.PENDING_ASK,
-        Action.SET_TIMER,
-        Action.TIMER,
         Action.RESTART,
         Action.SPAWN,
     }

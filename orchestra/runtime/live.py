@@ -5,6 +5,8 @@ from typing import Any
 
 from orchestra.context import Context
 from orchestra.runtime.inbox import Inbox
+from orchestra.runtime.timers import PartTimers
+from orchestra.timer import Missed, Timer
 
 
 class LiveContext(Context[Any, Any, Any]):
@@ -15,9 +17,13 @@ class LiveContext(Context[Any, Any, Any]):
         "_finish",
         "_inbox",
         "_stop",
+        "_timers",
+        "ask",
+        "recipient",
         "recv",
         "recv_signal",
         "send",
+        "spawn",
         "try_recv",
         "try_send",
     )
@@ -28,10 +34,12 @@ class LiveContext(Context[Any, Any, Any]):
         verbs: dict[str, Callable[..., Any]],
         stop: Callable[[], None],
         finish: Callable[[], None],
+        timers: PartTimers,
     ) -> None:
         self._inbox = inbox
         self._stop = stop
         self._finish = finish
+        self._timers = timers
         for name, verb in verbs.items():
             setattr(self, name, verb)
 
@@ -48,6 +56,20 @@ class LiveContext(Context[Any, Any, Any]):
 
     def finish(self) -> None:
         self._finish()
+
+    def send_after(self, delay: float, message: Any) -> Timer:
+        return self._timers.send_after(delay, message)
+
+    def send_every(
+        self, interval: float, factory: Callable[[], Any], *, missed: Missed = Missed.SKIP
+    ) -> Timer:
+        return self._timers.send_every(interval, factory, missed)
+
+    def set_deadline(self, when: float | None) -> None:
+        self._timers.set_deadline(when)
+
+    def set_timeout(self, seconds: float | None) -> None:
+        self._timers.set_timeout(seconds)
 
     def __repr__(self) -> str:
         return f"<context of {self.name!r}>"

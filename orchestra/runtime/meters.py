@@ -54,15 +54,19 @@ class Meters:
     waiting: int
     peak: int
     """The highest peak of a lane."""
+    restarts: int
+    """How often the subsystem has started again."""
     lanes: Mapping[Priority, LaneMeters]
+    late_replies: int = 0
+    """How many answers of this subsystem came when nobody waited any more."""
 
 
-def read_meters(inbox: Inbox) -> Meters:
-    """A snapshot of one inbox."""
+def read_meters(inbox: Inbox, restarts: int = 0, late_replies: int = 0) -> Meters:
+    """A snapshot of one inbox, and what its subsystem counts besides."""
     lanes = {
         lane.priority: _read_lane(lane, taken) for lane, taken in zip(inbox.lanes, inbox.taken(), strict=True)
     }
-    return _sum(lanes, {})
+    return _sum(lanes, {}, restarts, late_replies)
 
 
 def read_planned(dropped: int) -> Meters:
@@ -70,7 +74,12 @@ def read_planned(dropped: int) -> Meters:
     return _sum({}, {"wip": dropped} if dropped else {})
 
 
-def _sum(lanes: Mapping[Priority, LaneMeters], dropped_by: Mapping[str, int]) -> Meters:
+def _sum(
+    lanes: Mapping[Priority, LaneMeters],
+    dropped_by: Mapping[str, int],
+    restarts: int = 0,
+    late_replies: int = 0,
+) -> Meters:
     every = lanes.values()
     reasons = Counter(dropped_by)
     for lane in every:
@@ -86,7 +95,9 @@ def _sum(lanes: Mapping[Priority, LaneMeters], dropped_by: Mapping[str, int]) ->
         blocked_seconds=sum(lane.blocked_seconds for lane in every),
         waiting=sum(lane.waiting for lane in every),
         peak=max((lane.peak for lane in every), default=0),
+        restarts=restarts,
         lanes=MappingProxyType(dict(lanes)),
+        late_replies=late_replies,
     )
 
 

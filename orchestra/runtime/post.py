@@ -6,12 +6,13 @@ room in a broadcast, and every mistake.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import attrs
 
 from orchestra.box import Box, Codec, codec_of, open_entry
+from orchestra.carrying import reply_fields
 from orchestra.errors import Closed, Full, UndeclaredMessage, UndeclaredOverflow
 from orchestra.messages import derives
 from orchestra.overflow import Overflow, permits
@@ -19,19 +20,29 @@ from orchestra.plan import Plan, Route
 from orchestra.priority import Priority
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.lane import Lane, Ticket
+from orchestra.runtime.pending import HandingOn, Keeper, pendings_of
 
 Places: TypeAlias = list[tuple[Lane, Any]]
 """The lanes that a message goes to, each with the entry that is put there."""
 
 
 @attrs.frozen
-class _Way:
-    """Where messages of one exact class go, and how they are packed for those who get a box."""
+class Way:
+    """Where messages of one exact class go, and how they are packed for those who get a box.
 
+    `wip` are the receivers that are only planned, `replies` the fields that may hold a reply.
+    """
+
+    kind: type
     inboxes: tuple[Inbox, ...]
     boxed: frozenset[str]
     codec: Codec | None
     wip: tuple[str, ...]
+    replies: tuple[str, ...]
+
+    def receivers_at(self, places: Places) -> tuple[str, ...]:
+        """Those who are to get a message; those who drop it only when there is nobody else."""
+        return tuple([lane.subsystem for lane, _ in places]) or self.wip
 
 
 class Post:
@@ -47,27 +58,37 @@ class Post:
         plan: Plan,
         inboxes: Mapping[str, Inbox],
         dropped: dict[str, int],
+        keeper: Keeper | None = None,
     ) -> None:
         self._sender = sender
         self._sends = sends
         self._plan = plan
         self._inboxes = inboxes
         self._dropped = dropped
-        self._ways: dict[type, _Way] = {}
+        self._keeper = keeper
+        self._ways: dict[type, Way] = {}
 
     async def send(
         self, message: Any, priority: Priority | None = None, overflow: Overflow | None = None
     ) -> bool:
         """Send a message, waiting where a lane has no room; see `Context.send`."""
-        places, taken = self._places(message, priority, overflow)
-        return await self.spread(places, message, overflow) and taken
+        places, way = self.places(message, priority, overflow)
+        if not way.replies:
+            return await self.spread(places, message, overflow) and not way.wip
+        with self._handing_on(message, way, places) as handing:
+            handing.taken = await self.spread(places, message, overflow) and not way.wip
+            return handing.taken
 
     def try_send(
         self, message: Any, priority: Priority | None = None, overflow: Overflow | None = None
     ) -> bool:
         """Send a message without waiting; see `Context.try_send`."""
-        places, taken = self._places(message, priority, overflow)
-        return self.spread_now(places, message, overflow) and taken
+        places, way = self.places(message, priority, overflow)
+        if not way.replies:
+            return self.spread_now(places, message, overflow) and not way.wip
+        with self._handing_on(message, way, places) as handing:
+            handing.taken = self.spread_now(places, message, overflow) and not way.wip
+            return handing.taken
 
     async def spread(
         self, places: Places, message: Any, overflow: Overflow | None = None, *, others: bool = False
@@ -126,13 +147,23 @@ class Post:
             raise error
         return taken
 
-    def _places(
-        self, message: Any, priority: Priority | None, overflow: Overflow | None
-    ) -> tuple[Places, bool]:
-        """The lanes and what to put into each, with all that can be wrong found before anything is put.
+    def places(
+        self, message: Any, priority: Priority | None, overflow: Overflow | None = None
+    ) -> tuple[Places, Way]:
+        """The lanes of receivers that have not ended and what to put into each, to be put now."""
+        places, way = self._laid(message, priority, overflow)
+        self.drop_for(way.wip)
+        return self.living(places, len(places)), way
 
-        And whether nobody drops the message beforehand.
+    def lay(self, message: Any) -> tuple[Places, tuple[str, ...]]:
+        """The lanes of all receivers and what to put into each, with all that can be wrong found beforehand.
+
+        And the names of those that are only planned. Nothing is put or counted yet.
         """
+        places, way = self._laid(message, None, None)
+        return places, way.wip
+
+    def _laid(self, message: Any, priority: Priority | None, overflow: Overflow | None) -> tuple[Places, Way]:
         box = message if isinstance(message, Box) else None
         kind = message.__class__ if box is None else box.kind
         way = self._ways.get(kind) or self._find(kind, message)
@@ -147,9 +178,15 @@ class Post:
             if overflow is not None and not permits(lane.policy, overflow):
                 raise _not_permitted(lane, overflow, message)
             places.append((lane, _entry(inbox, message, box if inbox.name in way.boxed else None)))
-        for name in way.wip:
+        return places, way
+
+    def drop_for(self, planned: Iterable[str]) -> None:
+        """Count a message as dropped for subsystems that are only planned."""
+        for name in planned:
             self._dropped[name] += 1
-        return self.living(places, len(places)), not way.wip
+
+    def _handing_on(self, message: Any, way: Way, places: Places) -> HandingOn:
+        return HandingOn(pendings_of(message, way.replies), way.receivers_at(places), self._keeper)
 
     def living(self, places: Sequence[tuple[Lane, Any]], receivers: int) -> Places:
         """The places of receivers that have not ended. Those that have are passed over, and count it.
@@ -164,7 +201,7 @@ class Post:
                 lane.drop("closed")
         return living
 
-    def _find(self, kind: type, message: Any) -> _Way:
+    def _find(self, kind: type, message: Any) -> Way:
         route = self._plan.route_of(kind)
         if route is None:
             raise self._undeclared(kind, message, self._why_nobody_receives(message))
@@ -189,16 +226,17 @@ class Post:
         bases = [sent for sent in self._sends if derives(kind, sent)]
         return any(derives(sent, routed) or derives(routed, sent) for sent in bases)
 
-    def _way(self, kind: type, route: Route) -> _Way:
+    def _way(self, kind: type, route: Route) -> Way:
         names = ("outgoing",) if route.outgoing else route.receivers
         wip = tuple(name for name in names if name in self._dropped)
         inboxes = tuple(self._inboxes[name] for name in names if name not in wip)
         declared = route.message if kind is route.kind else None
         boxed = self._plan.boxed_of(kind)
         codec = codec_of(kind, declared) if boxed else None
+        replies = route.replies if kind is route.kind else reply_fields(kind)
         if codec is None or codec.whole:
-            return _Way(inboxes, frozenset(), None, wip)
-        return _Way(inboxes, boxed, codec, wip)
+            return Way(kind, inboxes, frozenset(), None, wip, replies)
+        return Way(kind, inboxes, boxed, codec, wip, replies)
 
     def _undeclared(self, kind: type, message: Any, why: str) -> UndeclaredMessage:
         text = f"{kind.__qualname__} cannot be sent: {why}"

@@ -2,29 +2,53 @@
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar, cast, overload
 
 from orchestra.overflow import Overflow
+from orchestra.plan import Plan
 from orchestra.priority import Priority
+from orchestra.reply import Reply
 from orchestra.runtime.assembly import Assembly
 from orchestra.runtime.conductor import broadcast, check_event, check_signal
-from orchestra.runtime.ensemble import PATIENCE
+from orchestra.runtime.ensemble import PATIENCE, Ensemble
 from orchestra.runtime.lifecycle import Phase
 from orchestra.runtime.live import Outgoing
 from orchestra.runtime.meters import Meters, read_meters, read_planned
 from orchestra.runtime.telling import note, told
 
+R = TypeVar("R")
+
+
+class _Unwired:
+    """What a handle has before the orchestra is wired: while its deferred subsystems are made."""
+
+    phase = Phase.OPEN
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(
+            f"{self.plan.name} does not run yet: what makes a deferred subsystem may keep the handle, "
+            "and use it once its subsystem has started"
+        )
+
 
 class Running:
     """A running orchestra, as `start` gives it. Its methods belong to the loop that it was started in."""
 
-    def __init__(self, assembly: Assembly) -> None:
-        self._assembly = assembly
-        self._ensemble = assembly.ensemble
+    def __init__(self, plan: Plan) -> None:
+        self._assembly: Assembly = cast("Assembly", _Unwired(plan))
+        self._ensemble: Ensemble = cast("Ensemble", self._assembly)
         self._thread = threading.get_ident()
         self._raised = False
+
+    def wire(self, assembly: Assembly) -> None:
+        """From now on this is the handle of what was assembled; called once, by `start`."""
+        self._assembly = assembly
+        self._ensemble = assembly.ensemble
 
     async def send(
         self, message: Any, *, priority: Priority | None = None, overflow: Overflow | None = None
@@ -44,6 +68,37 @@ class Running:
         """Send a message without waiting: as `send`, but `Full` is raised where `send` would wait."""
         self._check_open(message)
         return self._assembly.try_send(message, priority, overflow)  # type: ignore[no-any-return]  # generated
+
+    @overload
+    async def ask(
+        self,
+        make: Callable[[Reply[R]], Any],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> R: ...
+    @overload
+    async def ask(
+        self,
+        make: Callable[[Reply[Any]], Any],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> Any: ...
+    async def ask(
+        self,
+        make: Callable[[Reply[Any]], Any],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> Any:
+        """Send the message that `make` gives for a reply, and wait for the reply; as `Context.ask`.
+
+        It counts as coming from outside: raises `Closed` once a drain or stop has begun. A reply that was
+        asked for before still comes.
+        """
+        self._check_open(None)
+        return await self._assembly.ask(make, timeout=timeout, priority=priority)
 
     async def broadcast(self, signal: Any, timeout: float = 10.0) -> None:
         """Put a signal into the queue of every subsystem before any of them runs again.
@@ -121,6 +176,12 @@ class Running:
         ended = self._ensemble.phase is Phase.ENDED
         return ended and not all(part.done for part in self._ensemble.parts.values())
 
+    @property
+    def instances(self) -> Mapping[str, Any]:
+        """The present instance of each subsystem, by field: the one given, or what `deferred` made last."""
+        parts = self._ensemble.parts
+        return MappingProxyType({name: parts[name].instance for name in self._ensemble.inboxes})
+
     def meters(self) -> Mapping[str, Meters]:
         """A snapshot of what went through each subsystem's inbox, in messages.
 
@@ -132,7 +193,11 @@ class Running:
             {
                 name: read_planned(planned[name])
                 if name in planned
-                else read_meters(self._ensemble.inboxes[name])
+                else read_meters(
+                    self._ensemble.inboxes[name],
+                    self._ensemble.parts[name].lives.restarts,
+                    self._ensemble.asks.late[name],
+                )
                 for name in self._ensemble.plan.subsystems
             }
         )
@@ -180,7 +245,7 @@ class Running:
         self._check_thread()
         task = asyncio.current_task()
         for part in self._ensemble.parts.values():
-            if part.task is task and not part.done:
+            if (part.task is task or task in part.owned) and not part.done:
                 raise RuntimeError(
                     f"{part.name!r} would wait for its own end in running.{verb}(): call ctx.stop() instead"
                 )

@@ -88,15 +88,8 @@ class Strand:
         self.step = _stepper(self, coroutine, loop)
 
     def where(self) -> str:
-        """The place in the source where the coroutine is suspended: file, line, function.
-
-        It is the innermost one that belongs neither to this library nor to asyncio, where there is one.
-        """
-        frames = list(_frames_of(self._coroutine))
-        if not frames:
-            return "its end"
-        frame = next((frame for frame in reversed(frames) if not _is_inside(frame)), frames[-1])
-        return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_qualname}"
+        """The place in the source where the coroutine is suspended; see `place_of`."""
+        return place_of(self._coroutine)
 
     def suspended(self, awaited: Any, outcome: BaseException | None) -> None:
         """A step came to something other than parking: the Task goes on from there."""
@@ -143,6 +136,18 @@ class Strand:
                 return False
             if awaited is PARKED or awaited is BREATHING:
                 return True
+
+
+def place_of(coroutine: Any) -> str:
+    """The place in the source where a coroutine is suspended: file, line, function.
+
+    It is the innermost one that belongs neither to this library nor to asyncio, where there is one.
+    """
+    frames = list(_frames_of(coroutine))
+    if not frames:
+        return "its end"
+    frame = next((frame for frame in reversed(frames) if not _is_inside(frame)), frames[-1])
+    return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_qualname}"
 
 
 def _frames_of(awaited: Any) -> Iterator[types.FrameType]:

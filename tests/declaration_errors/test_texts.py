@@ -20,6 +20,7 @@ from orchestra import (
     DropOldest,
     Fail,
     Priority,
+    Restart,
     Subsystem,
     handles,
     orchestra,
@@ -1059,6 +1060,21 @@ def wip_is_a_number():
     one(consumes=A, wip=1)
 
 
+@says("App.first: restart is 3: give Restart(limit=3, within=10, backoff=0.1), or leave it out")
+def restart_is_a_number():
+    one(consumes=A, restart=3)
+
+
+@says("App.first: restart is the class Restart: give a policy, Restart()")
+def restart_is_the_class():
+    one(consumes=A, restart=Restart)
+
+
+@says("App.first: restart is True: give Restart(limit=3, within=10, backoff=0.1), or leave it out")
+def restart_is_a_flag():
+    one(consumes=A, restart=True)
+
+
 @pytest.mark.parametrize(
     ("text", "make"), cases, ids=[f"{n}-{make.__name__}" for n, (_, make) in enumerate(cases)]
 )
@@ -1097,8 +1113,8 @@ def test_plan_of_an_undecorated_class_says_what_to_do() -> None:
 
 
 def test_an_unknown_argument_is_refused_by_python() -> None:
-    with pytest.raises(TypeError, match="restart"):
-        subsystem(consumes=A, restart=None)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="restarts"):
+        subsystem(consumes=A, restarts=3)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="event"):
         orchestra(signal=Sig)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="colour"):

@@ -366,6 +366,43 @@ async def try_start(scene: Scene, move: Any) -> Outcome:
         return Outcome.REFUSED
 
 
+async def try_set_timer(scene: Scene, move: Any) -> Outcome:
+    await move()
+    ctx = scene.app.probe.ctx
+    try:
+        timer = ctx.send_after(60, Job(1))
+        every = ctx.send_every(60, lambda: Job(2))
+    except Closed as closed:
+        assert closed.message == Job(1)
+        with pytest.raises(Closed):
+            ctx.send_every(60, lambda: Job(2))
+        return Outcome.CLOSED
+    assert timer.active is every.active
+    if timer.active:
+        assert not scene.letters
+        return Outcome.SET
+    told = [(each.message, each.subsystem, each.reason) for each in scene.letters]
+    assert told == [(Job(1), "target", "timer")]
+    return Outcome.CANCELLED
+
+
+async def try_timer(scene: Scene, move: Any) -> Outcome:
+    ctx, target = scene.app.probe.ctx, scene.app.target.ctx
+    timers = [ctx.send_after(0.02, Job(n)) for n in range(3)]
+    await move()
+    active = [timer.active for timer in timers]
+    await asyncio.sleep(0.06)
+    if any(active):
+        assert not scene.letters
+        assert scene.running.meters()["target"].waiting == 1
+        assert [await target.recv() for _ in range(3)] == [Job(0), Job(1), Job(2)]
+        return Outcome.ACCEPTED
+    told = [(each.message, each.subsystem, each.reason) for each in scene.letters]
+    assert told == [(Job(n), "target", "timer") for n in range(3)]
+    assert target.closed or target.try_recv() is None
+    return Outcome.CANCELLED
+
+
 SCENARIOS = {
     Action.SEND: try_send_in,
     Action.CONDUCTOR_SEND: try_conductor_send,
@@ -383,6 +420,8 @@ SCENARIOS = {
     Action.DRAIN: calls("drain"),
     Action.WAIT: calls("wait"),
     Action.START: try_start,
+    Action.SET_TIMER: try_set_timer,
+    Action.TIMER: try_timer,
 }
 
 

@@ -1,0 +1,96 @@
+"""Fitting the wiring to the instances that an orchestra is started with.
+
+A field may hold an instance of another class than the declared one, or a Wrapper. What is called of it is
+known only then, so the part of the plan that tells it, and the wiring, are made anew, once for each choice of
+classes.
+"""
+
+import functools
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+
+from orchestra.chains import Chain, as_wrapped, chain_of, check_lanes
+from orchestra.decorator import plan_of
+from orchestra.generate.wiring import Wiring, generate
+from orchestra.inspection import handlers_of, has_priority, hooks_of, style_of
+from orchestra.messages import shown
+from orchestra.mistakes import Wrong, located
+from orchestra.plan import Plan, Style, SubsystemPlan
+from orchestra.scopes import scope_of
+from orchestra.subsystems import Actor, Subsystem
+from orchestra.wrapping import Wrapper
+
+Kind = type | Chain
+"""The class of what a field holds, or the classes of a Wrapper and of what is in it."""
+
+
+def wiring_for(cls: Any, instances: Mapping[str, Any]) -> tuple[Plan, Wiring]:
+    """The plan and the wiring of an orchestra class for the instances in its fields, by name.
+
+    They are made anew where these are of other classes than declared. A field without one stays as declared.
+    """
+    plan = plan_of(cls)
+    declared = tuple(_declared_kind(subsystem) for subsystem in plan.subsystems.values())
+    kinds = tuple(
+        _kind(cls, subsystem, instances[name]) if name in instances else kind
+        for (name, subsystem), kind in zip(plan.subsystems.items(), declared, strict=True)
+    )
+    return (plan, cls.__orchestra_wiring__) if kinds == declared else _wiring_of((cls, kinds))
+
+
+def _declared_kind(subsystem: SubsystemPlan) -> type | None:
+    """The class that the wiring was made for at decoration, if it was."""
+    return None if subsystem.made_at_start else subsystem.kind
+
+
+def _kind(cls: type, subsystem: SubsystemPlan, actor: Any) -> Kind:
+    where = f"{shown(cls)}.{subsystem.name}"
+    if isinstance(actor, type):
+        raise TypeError(f"{where} holds the class {shown(actor)}: give an instance, {shown(actor)}(...)")
+    base = Subsystem if subsystem.style is Style.RUN else Actor
+    if not isinstance(actor, base):
+        raise TypeError(
+            f"{where} holds a {type(actor).__qualname__}, "
+            f"and {shown(subsystem.kind)} is declared, so it must be of {base.__name__}"
+        )
+    return chain_of(where, actor) if isinstance(actor, Wrapper) else type(actor)
+
+
+@functools.lru_cache(maxsize=128)
+def _wiring_of(classes: tuple[type, tuple[Kind | None, ...]]) -> tuple[Plan, Wiring]:
+    """The wiring of an orchestra class (the first one) whose fields hold instances of the other classes."""
+    cls, kinds = classes
+    plan = plan_of(cls)
+    subsystems = {
+        name: subsystem
+        if kind is None or kind is _declared_kind(subsystem)
+        else _as_given(cls, subsystem, kind)
+        for (name, subsystem), kind in zip(plan.subsystems.items(), kinds, strict=True)
+    }
+    changed = attrs.evolve(plan, subsystems=MappingProxyType(subsystems))
+    wiring = generate(changed)
+    return attrs.evolve(changed, source=wiring.source), wiring
+
+
+def _as_given(cls: type, subsystem: SubsystemPlan, kind: Kind) -> SubsystemPlan:
+    """The part of a plan, with what the given class has in place of the declared one."""
+    if not isinstance(kind, type):
+        return as_wrapped(cls, subsystem, kind)
+    try:
+        if style_of(kind) is Style.RUN:
+            return attrs.evolve(subsystem, has_priority=has_priority(kind))
+        receives = (*subsystem.consumes, *subsystem.subscribes)
+        given = attrs.evolve(
+            subsystem,
+            has_priority=has_priority(kind),
+            hooks=hooks_of(kind),
+            handlers=handlers_of(kind, receives, scope_of(kind)),
+            ways=None,
+        )
+    except Wrong as wrong:
+        raise located(kind, None, wrong) from wrong.__cause__
+    check_lanes(cls, given)
+    return given

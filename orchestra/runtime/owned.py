@@ -1,0 +1,68 @@
+"""The tasks that a subsystem has spawned: held, awaited and cancelled together with it."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, TypeVar
+
+from orchestra.runtime.inbox import Inbox
+from orchestra.runtime.strand import place_of
+from orchestra.runtime.telling import note
+
+T = TypeVar("T")
+
+Fail = Callable[[BaseException], None]
+
+
+class Owned:
+    """The tasks of one subsystem that have not ended.
+
+    The event loop holds tasks only weakly; these are held here until they have ended. `fail` gets the
+    error of each that ends with one; a task that is cancelled ends without.
+    """
+
+    __slots__ = ("_fail", "_inbox", "_tasks")
+
+    def __init__(self, inbox: Inbox, fail: Fail) -> None:
+        self._inbox = inbox
+        self._fail = fail
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def spawn(self, coroutine: Coroutine[Any, Any, T], name: str | None) -> "asyncio.Task[T]":
+        """Let a coroutine run as a task of its own, in a copy of the caller's context variables."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            coroutine.close()
+            raise
+        task = loop.create_task(coroutine, name=name or getattr(coroutine, "__qualname__", None))
+        self._tasks.add(task)
+        self._inbox.employ(task)
+        task.add_done_callback(self._left)
+        return task
+
+    def cancel(self) -> None:
+        """Cancel them all; those that swallow it go on."""
+        for task in self._tasks:
+            task.cancel()
+
+    async def wait(self) -> None:
+        """Wait until all that are there now have ended. Cancelling ends only the wait."""
+        await asyncio.wait(self._tasks)
+
+    def places(self) -> Iterator[str]:
+        """Where each stands in its source."""
+        for task in self._tasks:
+            yield f"task {task.get_name()!r} at {place_of(task.get_coro())}"
+
+    def __contains__(self, task: object) -> bool:
+        return task in self._tasks
+
+    def __bool__(self) -> bool:
+        return bool(self._tasks)
+
+    def _left(self, task: "asyncio.Task[Any]") -> None:
+        self._tasks.discard(task)
+        self._inbox.dismiss(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            note(error, f"raised in the task {task.get_name()!r} of {self._inbox.name!r}")
+            self._fail(error)

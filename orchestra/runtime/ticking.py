@@ -1,0 +1,211 @@
+"""A message made and sent again and again, at the multiples of an interval."""
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+from orchestra.errors import Closed, Full
+from orchestra.overflow import Block
+from orchestra.runtime.alarms import Alarm
+from orchestra.runtime.jobs import Job, Tools
+from orchestra.runtime.lane import Lane, Ticket
+from orchestra.runtime.line import InLine
+from orchestra.runtime.post import Places
+from orchestra.timer import Missed
+
+
+class Tick:
+    """One tick; `sent` when a lane has taken it."""
+
+    __slots__ = ("sent",)
+
+    def __init__(self) -> None:
+        self.sent = False
+
+
+class Trace:
+    """Where the last tick of a timer is in one lane: in line for room, in the queue, or taken already."""
+
+    __slots__ = ("_place", "lane", "line")
+
+    def __init__(self, lane: Lane) -> None:
+        self.lane = lane
+        self.line: InLine | None = None
+        self._place = 0
+
+    def put(self) -> None:
+        """The tick is now the last of the queue."""
+        self._place = self.lane.gone + len(self.lane.queue)
+
+    @property
+    def queued(self) -> bool:
+        """Whether the tick is still in the queue."""
+        return self.lane.gone < self._place
+
+
+class Ticking(Job):
+    """The ticks of `ctx.send_every`.
+
+    `_owed` counts the ticks that are to be sent as soon as they can be: one that is due, and what the policy
+    makes of those that were missed. Under `Block` a tick that finds no room waits in line, one at a time, so
+    that a lane which is always full does not keep ticks out. It never does so longer than its timer lives:
+    what is not in the queue by then is not sent.
+    """
+
+    __slots__ = (
+        "_alarm",
+        "_factory",
+        "_interval",
+        "_lanes",
+        "_looking",
+        "_missed",
+        "_next",
+        "_owed",
+        "_start",
+        "_traces",
+    )
+
+    def __init__(self, tools: Tools, interval: float, factory: Callable[[], Any], missed: Missed) -> None:
+        super().__init__(tools)
+        self._interval = interval
+        self._factory = factory
+        self._missed = missed
+        self._start = tools.clock.time()
+        self._next = 1
+        self._owed = 0
+        self._lanes: tuple[Lane, ...] = ()
+        self._traces: dict[Lane, Trace] = {}
+        self._looking = False
+        self._alarm: Alarm | None = None
+
+    def set(self) -> None:
+        """Let the first tick come due after one interval."""
+        self._alarm = self.tools.alarms.add(self._time_of(self._next), self._come_due)
+
+    @property
+    def when(self) -> float | None:
+        return None if self._alarm is None else self._alarm.when
+
+    def cancel(self) -> None:
+        if self._alarm is not None:
+            self.tools.alarms.cancel(self._alarm)
+        for trace in self._traces.values():
+            if trace.line is not None:
+                trace.line.withdraw()
+        self.over()
+
+    def _time_of(self, number: int) -> float:
+        return self._start + number * self._interval
+
+    def _last_due(self) -> int:
+        """The number of the last tick whose time has come."""
+        now = self.tools.clock.time()
+        number = max(math.floor((now - self._start) / self._interval), self._next)
+        while self._time_of(number + 1) <= now:
+            number += 1
+        while number > self._next and self._time_of(number) > now:
+            number -= 1
+        return number
+
+    def _come_due(self) -> None:
+        last = self._last_due()
+        due = last + 1 - self._next
+        self._next = last + 1
+        self.set()
+        self.timer.due += due
+        self._owed = self._owed + due if self._missed is Missed.BURST else 1
+        self._send_owed()
+
+    def _send_owed(self) -> None:
+        """Send what is owed, as far as it can be sent now; see to it that the rest is tried again."""
+        while self._owed and self.timer.active and self._send_one():
+            self._owed -= 1
+        if self._missed is Missed.SKIP:
+            self._owed = 0
+        if self._owed and self.timer.active:
+            for lane in self._lanes:
+                lane.watch(self._look_soon)
+
+    def _look_soon(self) -> None:
+        """Try again at the next turn of the loop: a receiver that takes messages is not to be held up."""
+        if not self._looking:
+            self._looking = True
+            self.tools.loop.call_soon(self._look)
+
+    def _look(self) -> None:
+        self._looking = False
+        if self.timer.active:
+            self._send_owed()
+
+    def _send_one(self) -> bool:
+        """Make one tick and give it to every lane that takes it; False when none does."""
+        if self._lanes and not any(self._takes(lane) for lane in self._lanes):
+            if all(lane.shut for lane in self._lanes):
+                self.cancel()
+            return False
+        made = self._make()
+        if made is None:
+            return False
+        places, planned = made
+        self._lanes = tuple(lane for lane, _ in places)
+        takers = [lane for lane in self._lanes if self._takes(lane)]
+        if places and not takers:
+            return False
+        self.tools.post.drop_for(planned)
+        tick = Tick()
+        if not places:
+            self._count(tick)
+        for lane, entry in places:
+            if lane in takers:
+                self._put(tick, lane, entry)
+            else:
+                lane.drop("closed" if lane.shut else "missed")
+        return True
+
+    def _make(self) -> tuple[Places, tuple[str, ...]] | None:
+        """Call the factory, and find where its message goes; None when that failed, or ended the timer."""
+        try:
+            message = self.tools.call(self._factory)
+            if inspect.iscoroutine(message):
+                message.close()
+            made = self.tools.post.lay(message)
+        except BaseException as error:
+            self.cancel()
+            self.tools.fail(error)
+            return None
+        return made if self.timer.active else None
+
+    def _takes(self, lane: Lane) -> bool:
+        """Whether a tick may go to this lane now: into its queue or, when it is full, into the line."""
+        trace = self._traces.get(lane)
+        if lane.shut or (trace is not None and trace.line is not None):
+            return False
+        if trace is not None and trace.queued and self._missed is not Missed.BURST:
+            return False
+        return len(lane.queue) < lane.room or (isinstance(lane.policy, Block) and not lane.stalled)
+
+    def _put(self, tick: Tick, lane: Lane, entry: Any) -> None:
+        trace = self._traces.setdefault(lane, Trace(lane))
+        try:
+            outcome = lane.admit(entry, None)
+        except (Closed, Full):
+            return
+        if isinstance(outcome, Ticket):
+
+            def left(_: InLine, put: bool | None) -> None:
+                trace.line = None
+                if put:
+                    trace.put()
+                    self._count(tick)
+                self._look_soon()
+
+            trace.line = InLine(lane, outcome, entry, left, self.tools.loop)
+        elif outcome:
+            trace.put()
+            self._count(tick)
+
+    def _count(self, tick: Tick) -> None:
+        if not tick.sent:
+            tick.sent = True
+            self.timer.sent += 1

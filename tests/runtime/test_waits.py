@@ -1,0 +1,139 @@
+"""The graph of who waits for whom, by itself."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra import Priority
+from orchestra.runtime.waits import Circle, Edge, Waits
+
+
+def edge(target: str, **more: object) -> Edge:
+    return Edge(target, f"something of {target!r}", **more)  # type: ignore[arg-type]
+
+
+def nobody(name: str) -> bool:
+    return False
+
+
+def chain(circle: Circle | None) -> tuple[str, ...] | None:
+    return None if circle is None else circle.chain
+
+
+def test_who_waits_for_itself_is_a_circle() -> None:
+    assert chain(Waits(nobody).circle("a", edge("a"))) == ("a", "a")
+
+
+def test_a_circle_is_found_over_any_number_of_others() -> None:
+    waits = Waits(nobody)
+    for place in range(1, 100):
+        waits.asking[str(place)] = edge(str(place + 1))
+    assert chain(waits.circle("100", edge("1"))) == ("100", *map(str, range(1, 100)), "100")
+    assert waits.circle("100", edge("101")) is None
+    assert waits.circle("0", edge("1")) is None
+
+
+def test_a_circle_that_one_does_not_belong_to_is_none_of_its_own() -> None:
+    waits = Waits(nobody)
+    waits.asking["a"] = edge("b")
+    waits.asking["b"] = edge("a")
+    assert waits.circle("c", edge("a")) is None
+
+
+def test_a_sender_that_waits_no_longer_has_no_edge() -> None:
+    waiting = [True]
+    waits = Waits(nobody)
+    waits.sending["a"] = edge("b", holds=lambda: waiting[0])
+    assert chain(waits.circle("b", edge("a"))) == ("b", "a", "b")
+    waiting[0] = False
+    assert waits.circle("b", edge("a")) is None
+    assert not waits.sending
+
+
+def test_the_wait_for_room_within_an_ask_comes_before_it() -> None:
+    waits = Waits(nobody)
+    waits.asking["a"] = edge("b")
+    waits.sending["a"] = edge("c")
+    assert chain(waits.circle("c", edge("a"))) == ("c", "a", "c")
+    assert waits.circle("b", edge("a")) is None
+    waits.sending.clear()
+    assert chain(waits.circle("b", edge("a"))) == ("b", "a", "b")
+
+
+@pytest.mark.parametrize("free", "abc")
+def test_one_that_still_receives_breaks_the_circle(free: str) -> None:
+    waits = Waits(lambda name: name == free)
+    waits.asking["a"] = edge("b")
+    waits.asking["b"] = edge("c")
+    assert waits.circle("c", edge("a")) is None
+
+
+def test_who_has_ended_waits_for_nobody() -> None:
+    waits = Waits(nobody)
+    waits.asking["a"] = waits.sending["a"] = edge("b")
+    waits.forget("a")
+    waits.forget("a")
+    assert waits.circle("b", edge("a")) is None
+
+
+def test_a_circle_says_who_waits_for_what() -> None:
+    waits = Waits(nobody)
+    waits.asking["guard"] = Edge("store", "the reply of 'store' to Get")
+    circle = waits.circle("store", Edge("guard", "room in the HIGH lane of 'guard'", Priority.HIGH))
+    assert circle is not None
+    assert str(circle) == (
+        "store -> guard -> store: 'store' waits for room in the HIGH lane of 'guard'; "
+        "'guard' waits for the reply of 'store' to Get"
+    )
+    assert circle.lanes == (("guard", Priority.HIGH),)
+
+
+def test_a_circle_is_the_same_wherever_one_enters_it() -> None:
+    def key(last: str, following: str, before: str) -> object:
+        waits = Waits(nobody)
+        waits.asking[following] = edge(before)
+        waits.asking[before] = edge(last)
+        circle = waits.circle(last, edge(following))
+        assert circle is not None
+        return circle.key
+
+    assert key("a", "b", "c") == key("b", "c", "a") == key("c", "a", "b") != key("a", "c", "b")
+
+
+NAMES = "abcdef"
+
+
+def walk(edges: dict[str, str], at: str) -> Iterator[str]:
+    for _ in range(len(NAMES) + 1):
+        yield at
+        if at not in edges:
+            return
+        at = edges[at]
+
+
+@given(
+    st.dictionaries(st.sampled_from(NAMES), st.sampled_from(NAMES)),
+    st.dictionaries(st.sampled_from(NAMES), st.tuples(st.sampled_from(NAMES), st.booleans())),
+    st.sets(st.sampled_from(NAMES)),
+    st.sampled_from(NAMES),
+    st.sampled_from(NAMES),
+)
+def test_it_finds_exactly_the_circles_that_there_are(
+    asking: dict[str, str], sending: dict[str, tuple[str, bool]], free: set[str], who: str, target: str
+) -> None:
+    waits = Waits(free.__contains__)
+    waits.asking.update({name: edge(to) for name, to in asking.items()})
+    waits.sending.update(
+        {name: edge(to, holds=lambda held=held: held) for name, (to, held) in sending.items()}
+    )
+    real = {**asking, **{name: to for name, (to, held) in sending.items() if held}, who: target}
+    seen = list(walk(real, target))
+    circle = waits.circle(who, edge(target))
+    if who not in seen or free & {who, *seen[: seen.index(who)]}:
+        assert circle is None
+    else:
+        assert circle is not None
+        assert circle.chain == (who, *seen[: seen.index(who) + 1])
+        assert [each.target for each in circle.edges] == list(circle.chain[1:])
