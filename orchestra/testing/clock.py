@@ -3,20 +3,21 @@
 import heapq
 import itertools
 from collections.abc import Callable
-from typing import Any
+
+NEAR = 1e-9
+"""Seconds within which two times are the same: sums of decimal fractions are not exact."""
 
 
 class _Alarm:
     """A function that is to be called at some time."""
 
-    __slots__ = ("_arguments", "_function", "cancelled", "number", "when")
+    __slots__ = ("cancelled", "number", "ring", "when")
 
-    def __init__(self, when: float, number: int, function: Callable[..., object], arguments: Any) -> None:
+    def __init__(self, when: float, number: int, ring: Callable[[], object]) -> None:
         self.when = when
         self.number = number
+        self.ring = ring
         self.cancelled = False
-        self._function = function
-        self._arguments = arguments
 
     def __lt__(self, other: "_Alarm") -> bool:
         return (self.when, self.number) < (other.when, other.number)
@@ -24,9 +25,6 @@ class _Alarm:
     def cancel(self) -> None:
         """Do not call it. A second time changes nothing."""
         self.cancelled = True
-
-    def ring(self) -> None:
-        self._function(*self._arguments)
 
 
 class FakeClock:
@@ -44,18 +42,18 @@ class FakeClock:
         """The present time, in seconds."""
         return self._now
 
-    def call_later(self, delay: float, function: Callable[..., object], *arguments: Any) -> _Alarm:
+    def call_later(self, delay: float, function: Callable[[], object], /) -> _Alarm:
         """Call a function when `delay` seconds have passed; gives a handle with `cancel()`."""
-        alarm = _Alarm(self._now + max(delay, 0.0), next(self._numbers), function, arguments)
+        alarm = _Alarm(self._now + max(delay, 0.0), next(self._numbers), function)
         heapq.heappush(self._alarms, alarm)
         return alarm
 
-    def next_due(self, until: float) -> Callable[[], None] | None:
+    def next_due(self, until: float) -> Callable[[], object] | None:
         """Move to the next alarm that is due at `until` or before, and give it; None when there is none.
 
         Then the clock stands at `until`.
         """
-        while self._alarms and self._alarms[0].when <= until:
+        while self._alarms and self._alarms[0].when <= until + NEAR:
             alarm = heapq.heappop(self._alarms)
             if not alarm.cancelled:
                 self._now = max(self._now, alarm.when)

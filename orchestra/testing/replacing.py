@@ -19,11 +19,12 @@ def replace(app: App, /, **subsystems: Any) -> App:
     as it is. Raises TypeError for a name that is no field, and for what is no subsystem.
     """
     plan = plan_of(type(app))
-    fields = [field.name for field in attrs.fields(type(app)) if field.init]
+    kind: Any = type(app)
+    fields = [field.name for field in attrs.fields(kind) if field.init]
     for name, given in subsystems.items():
         if name not in fields:
             raise TypeError(f"{plan.name} has no field {name!r} to replace; it has {', '.join(fields)}")
         if name in plan.subsystems and not isinstance(given, Subsystem | Actor):
             raise TypeError(f"{plan.name}.{name} needs an instance of Subsystem or Actor, not {shown(given)}")
     values = {name: subsystems.get(name, getattr(app, name)) for name in fields}
-    return type(app)(**values)
+    return kind(**values)  # type: ignore[no-any-return]  # it is the class of app
