@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import add
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -44,20 +45,22 @@ def assemble(
     ensemble: Ensemble,
     instances: Mapping[str, Any],
     remakers: Mapping[str, Callable[[], Any]],
+    absent: Mapping[str, Inbox] = MappingProxyType({}),
 ) -> Assembly:
     """Wire an orchestra and the instances of its subsystems; nothing runs yet.
 
-    `remakers` has what makes a fresh instance for a restart, where the same one is not to serve again.
+    `remakers` has what makes a fresh instance for a restart, where the same one is not to serve again;
+    `absent` the inboxes of those that do not run, in a test of the others.
     """
     for name, subsystem in plan.subsystems.items():
-        if not subsystem.wip:
+        if not subsystem.wip and name not in absent:
             inbox = ensemble.make_inbox(
                 name, subsystem.lanes, subsystem.signal_capacity, subsystem.evict_after
             )
             if subsystem.has_priority:
                 inbox.level = faced(instances[name], subsystem).priority
             ensemble.inboxes[name] = inbox
-    receivers = dict(ensemble.inboxes)
+    receivers = {**ensemble.inboxes, **absent}
     outgoing = _make_outgoing(plan, wiring, ensemble, receivers)
     outside = Post(OUTSIDE, None, plan, receivers, ensemble.dropped, ensemble.asks)
     recipients = Recipients(plan, receivers, ensemble.dropped, ensemble.asks)
@@ -79,7 +82,7 @@ def assemble(
 def _make_outgoing(
     plan: Plan, wiring: Wiring, ensemble: Ensemble, receivers: dict[str, Inbox]
 ) -> Outgoing | None:
-    if not plan.outgoing:
+    if not plan.outgoing or OUTGOING in receivers:
         return None
     inbox = ensemble.make_inbox(OUTGOING, outgoing_lanes(plan))
     receivers[OUTGOING] = inbox
