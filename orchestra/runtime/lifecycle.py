@@ -145,8 +145,6 @@ PLANNED: Final = frozenset(
         Action.PENDING_ASK,
         Action.SET_TIMER,
         Action.TIMER,
-        Action.RESTART,
-        Action.SPAWN,
     }
 )
 """The actions whose verbs are not there yet."""
