@@ -142,7 +142,9 @@ def echo(port: int = 0) -> Echo:
 def main() -> None:
     """Serve until Ctrl-C."""
     parser = argparse.ArgumentParser(prog="python -m examples.echo", description="An echo server over TCP.")
-    parser.add_argument("--port", type=int, default=7007, help="where to listen on 127.0.0.1; 0: any free one")
+    parser.add_argument(
+        "--port", type=int, default=7007, help="where to listen on 127.0.0.1; 0: any free one"
+    )
     app = echo(parser.parse_args().port)
 
     async def serve(running: Running) -> None:

@@ -143,8 +143,6 @@ PLANNED: Final = frozenset(
         Action.ASK,
         Action.OUTSIDE_ASK,
         Action.PENDING_ASK,
-        Action.RESTART,
-        Action.SPAWN,
     }
 )
 """The actions whose verbs are not there yet."""

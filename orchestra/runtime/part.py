@@ -21,6 +21,9 @@ from orchestra.runtime.telling import note, told
 
 T = TypeVar("T")
 
+REMINDER = 10.0
+"""Seconds between two lines about a life that has failed and does not end."""
+
 
 class Supervisor(Protocol):
     """Who decides what follows from the end of a life."""
@@ -72,6 +75,7 @@ class Part:
         "_loop",
         "_lost",
         "_outside",
+        "_reminder",
         "_scheduler",
         "_serving",
         "_stopping",
@@ -126,6 +130,7 @@ class Part:
         self._stopping = False
         self._given_up = False
         self._backoff: Handle | None = None
+        self._reminder: asyncio.TimerHandle | None = None
         self._lost: BaseException | None = None
         self._outside = False
         self._cancelled = False
@@ -142,6 +147,8 @@ class Part:
         """Take no further message, and begin no further life."""
         self.inbox.stop(failure)
         self._stopping = True
+        if self._reminder is not None:
+            self._reminder.cancel()
         if self._backoff is not None:
             self._backoff.cancel()
             self._backoff = None
@@ -300,12 +307,20 @@ class Part:
             if self._supervisor.is_failure(self, raised):
                 self._lose(raised)
         elif raised is not lost and not _is_told_off(raised):
+            logger.error("%s%r then raised %s", origin, self.name, told(raised))
             note(lost, f"and {origin}{self.name!r} then raised {told(raised)}")
 
     def _lose(self, error: BaseException) -> None:
         """This life has failed; what it has yet to do is bounded by the stop that may follow."""
         self._lost = error
         self._delay = self._supervisor.part_failed(self, error, again=self._again)
+        if self._delay is not None:
+            self._reminder = self._loop.call_later(REMINDER, self._remind)
+
+    def _remind(self) -> None:
+        """What swallows its cancellation keeps the next life from beginning: that is not to go unseen."""
+        logger.warning("%r is to start again, but its last life goes on: %s", self.name, self.where())
+        self._reminder = self._loop.call_later(REMINDER, self._remind)
 
     async def _let_go_of_life(self) -> None:
         """See to the end of all that belongs to this life beside its strand.
@@ -340,6 +355,8 @@ class Part:
         self._alive = self._outside = False
         self._lost = self._error = self._delay = None
         self._again = True
+        if self._reminder is not None:
+            self._reminder.cancel()
         self.inbox.pause()
         self._supervisor.life_ended(self, lost)
         if delay is not None and not self._stopping:

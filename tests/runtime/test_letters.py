@@ -8,6 +8,8 @@ import msgspec
 import pytest
 
 from orchestra import DeadLetter, OrchestraError, Priority, orchestra, start, subsystem
+from orchestra.runtime.letters import Letters
+from tests.runtime.clockwork import run as virtually
 from tests.runtime.players import (
     Awaits,
     Bell,
@@ -47,6 +49,46 @@ def test_by_default_the_first_of_each_kind_is_logged_and_then_their_number(
         "Job to 'worker' was not handled: stopped",
         "3 more messages were not handled by 'worker': stopped",
     ]
+
+
+def test_the_log_of_a_flood_is_one_line_each_ten_seconds(caplog: pytest.LogCaptureFixture) -> None:
+    lines: list[tuple[float, str]] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+
+        class Times(logging.Handler):
+            def emit(self, record: logging.LogRecord) -> None:
+                lines.append((round(loop.time(), 1), record.getMessage()))
+
+        handler = Times()
+        logging.getLogger("orchestra").addHandler(handler)
+        letters = Letters(None)
+        for second in range(25):
+            for _ in range(100):
+                letters.bury(DeadLetter(Job(second), "worker", "failed"))
+            letters.bury(DeadLetter(Job(second), "other", "finished"))
+            await asyncio.sleep(1)
+        await asyncio.sleep(60)
+        letters.bury(DeadLetter(Job(), "worker", "failed"))
+        letters.bury(DeadLetter(Job(), "worker", "failed"))
+        await asyncio.sleep(1)
+        letters.close()
+        letters.bury(DeadLetter(Job(), "worker", "failed"))
+        logging.getLogger("orchestra").removeHandler(handler)
+
+    virtually(main())
+    first = "Job to 'worker' was not handled: failed"
+    assert [line for line in lines if "worker" in line[1]] == [
+        (0.0, first),
+        (10.0, "999 more messages were not handled by 'worker': failed"),
+        (20.0, "1000 more messages were not handled by 'worker': failed"),
+        (30.0, "500 more messages were not handled by 'worker': failed"),
+        (85.0, first),
+        (86.0, "1 more message was not handled by 'worker': failed"),
+        (86.0, first),
+    ]
+    assert [when for when, text in lines if "other" in text] == [0.0, 10.0, 20.0, 30.0]
 
 
 def test_a_hook_that_raises_is_logged_and_the_rest_still_come(caplog: pytest.LogCaptureFixture) -> None:

@@ -4,12 +4,12 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import attrs
 import pytest
 
-from orchestra import Closed, Running, Subsystem, orchestra, start, subsystem
+from orchestra import Closed, OrchestraError, Restart, Running, Subsystem, orchestra, start, subsystem
 from orchestra.runtime.lifecycle import (
     PLANNED,
     TABLE,
@@ -92,10 +92,26 @@ class Target(Probe):
     """Gets jobs, which nobody but the test takes."""
 
 
+class Phoenix(Probe):
+    """Fails once, when the test says so, and starts again if it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fails = False
+        self.lives = 0
+
+    async def run(self, ctx: Any) -> None:
+        self.lives += 1
+        await super().run(ctx)
+        if self.fails and self.lives == 1:
+            raise ValueError("ashes")
+
+
 @orchestra(signal=Bell, event=Knock, outgoing=Note, event_capacity=2)
 class Stage:
     target: Target = subsystem(consumes=Job, message_capacity=2)
     probe: Probe = subsystem(sends=[Job, Note])
+    phoenix: Phoenix = subsystem(consumes=Never, restart=Restart(backoff=0.001))
 
     conductor: Any = None
     gate: Any = None
@@ -117,7 +133,8 @@ class Scene:
     tasks: list[Any]
 
     def release(self) -> None:
-        for gate in (self.app.gate, self.app.probe.gate, self.app.target.gate):
+        app = self.app
+        for gate in (app.gate, app.probe.gate, app.target.gate, app.phoenix.gate):
             gate.set()
 
 
@@ -151,7 +168,7 @@ async def staged(
     phase: Phase, scenario: Callable[[Scene, Callable[[], Awaitable[None]]], Awaitable[Any]]
 ) -> Any:
     """Give a scenario a running orchestra and the function that brings it into the phase."""
-    app = Stage(target=Target(), probe=Probe(), gate=asyncio.Event())
+    app = Stage(target=Target(), probe=Probe(), phoenix=Phoenix(), gate=asyncio.Event())
     letters: list[Any] = []
     async with start(app, dead_letters=letters.append) as running:
         scene = Scene(app, running, letters, [])
@@ -403,6 +420,52 @@ async def try_timer(scene: Scene, move: Any) -> Outcome:
     return Outcome.CANCELLED
 
 
+async def try_restart(scene: Scene, move: Any) -> Outcome:
+    await move()
+    phoenix = scene.app.phoenix
+    phoenix.fails = True
+    scene.release()
+    await asyncio.gather(*scene.tasks, return_exceptions=True)
+    scene.tasks.clear()
+    if "ended" not in repr(scene.running):
+        await until(lambda: phoenix.lives == 2)
+    try:
+        await scene.running.stop()
+        await scene.running.wait()
+    except OrchestraError as error:
+        assert "ashes" in str(error)
+        assert phoenix.lives == 1
+        return Outcome.STAYS_DOWN
+    assert phoenix.lives == 2
+    return Outcome.STARTS_AGAIN
+
+
+async def try_spawn(scene: Scene, move: Any) -> Outcome:
+    await move()
+    gate = asyncio.Event()
+    try:
+        task = scene.app.probe.ctx.spawn(gate.wait())
+    except Closed as closed:
+        assert closed.message is None
+        return Outcome.CLOSED
+    await turns()
+    assert not task.done()
+    if not scene.tasks:
+        gate.set()
+        return Outcome.RUNS
+    scene.release()
+    await turns(50)
+    assert not scene.tasks[0].done(), "the task runs still"
+    if "draining" in repr(scene.running):
+        gate.set()
+        await scene.tasks[0]
+        assert task.result() is True
+        return Outcome.AWAITED
+    await scene.running.stop(0)
+    assert task.cancelled()
+    return Outcome.WITHIN_THE_LIMIT
+
+
 SCENARIOS = {
     Action.SEND: try_send_in,
     Action.CONDUCTOR_SEND: try_conductor_send,
@@ -422,6 +485,8 @@ SCENARIOS = {
     Action.START: try_start,
     Action.SET_TIMER: try_set_timer,
     Action.TIMER: try_timer,
+    Action.RESTART: try_restart,
+    Action.SPAWN: try_spawn,
 }
 
 
