@@ -271,7 +271,7 @@ class Ensemble:
             self._fail(part, error)
 
     def _is_end(self, part: Part, error: BaseException) -> bool:
-        """Whether a part only saw the end: `Closed` from its own inbox or, in a stop, from any, or `NoReply`."""
+        """Whether it only saw the end: `Closed` from its own inbox or, in a stop, from any, or no reply."""
         if isinstance(error, BaseExceptionGroup):
             return all(self._is_end(part, each) for each in error.exceptions)
         if not isinstance(error, Closed | NoReply):
