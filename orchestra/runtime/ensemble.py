@@ -325,13 +325,13 @@ class Ensemble:
         ):
             return None
         try:
-            return part.lives.again(self.loop.time())
+            return part.lives.again(self.clock.time())
         except Exception as wrong:
             note(error, f"and {part.name!r} cannot start again: {told(wrong)}")
             return None
 
     def _is_end(self, part: Part, error: BaseException) -> bool:
-        """Whether a part only saw the end: `Closed` from its own inbox; in a stop from any, or `NoReply`."""
+        """Whether it only saw the end: `Closed` from its own inbox or, in a stop, from any, or no reply."""
         if isinstance(error, BaseExceptionGroup):
             return all(self._is_end(part, each) for each in error.exceptions)
         if not isinstance(error, Closed | NoReply):

@@ -43,8 +43,7 @@ class Stage:
             self.outcomes.append(asyncio.CancelledError)
             if self.place == "outside":
                 raise
-            assert (task := asyncio.current_task()) is not None
-            task.uncancel()
+            self.task.uncancel()
         self.after.append("went on")
 
     async def handle(self, ctx: Any, message: Any) -> None:

@@ -31,7 +31,7 @@ from orchestra import (
     start,
     subsystem,
 )
-from tests.runtime.asking import Acts, Lives, Plain, ToA, ToAll, ToB, ToC, answer, trio
+from tests.runtime.asking import Acts, Lives, Plain, ToA, ToAll, ToB, ToC, trio
 from tests.runtime.clockwork import run
 from tests.runtime.players import Bell, Job, Knock, turns, until, within
 
@@ -931,7 +931,7 @@ def test_a_batch_of_asks_larger_than_the_lanes_completes() -> None:
 
 
 def test_an_ask_is_no_rest_in_a_drain() -> None:
-    """`a` and `b` may send to each other, so they end together, when both rest; `a` does not, while it asks."""
+    """`a` and `b` may send to each other, so they end together, when both rest; who asks does not."""
     done: list[Any] = []
 
     async def ask(ctx: Any, message: Any) -> None:
