@@ -108,8 +108,7 @@ def _part(
     post = Post(name, sends, plan, receivers, ensemble.dropped)
     send, try_send = wiring.outboxes[name](post, receivers, ensemble.scheduler)
     verbs = {"send": send, "try_send": try_send}
-    timed = (*sends, *(class_of(kind) for kind in (*subsystem.consumes, *subsystem.subscribes)))
-    timers = ensemble.timers.of(part, partial(Post, name, timed, plan, receivers, ensemble.dropped))
+    timers = ensemble.timers.of(part, partial(_timed_post, subsystem, plan, receivers, ensemble.dropped))
     if subsystem.style is Style.RUN:
         recv, try_recv, recv_signal, following, inbox.taken = wiring.receivers[name](inbox)
         verbs |= {"recv": recv, "try_recv": try_recv, "recv_signal": recv_signal, "__anext__": following}
@@ -125,6 +124,14 @@ def _part(
         else:
             part.serve = served
     return part
+
+
+def _timed_post(
+    subsystem: SubsystemPlan, plan: Plan, receivers: Mapping[str, Inbox], dropped: dict[str, int]
+) -> Post:
+    """The way of what timers send: a timer takes what its subsystem receives as well as what it sends."""
+    timed = (*subsystem.sends, *subsystem.consumes, *subsystem.subscribes)
+    return Post(subsystem.name, tuple(map(class_of, timed)), plan, receivers, dropped)
 
 
 def _ask_to_stop(ensemble: Ensemble, part: Part) -> None:
