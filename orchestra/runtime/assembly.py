@@ -136,8 +136,7 @@ def _part(
         "recipient": partial(recipients.of, subsystem),
         "spawn": part.spawn,
     }
-    timed = (*sends, *(class_of(kind) for kind in (*subsystem.consumes, *subsystem.subscribes)))
-    timers = ensemble.timers.of(part, partial(Post, name, timed, plan, receivers, ensemble.dropped))
+    timers = ensemble.timers.of(part, partial(_timed_post, subsystem, plan, receivers, ensemble.dropped))
     part.leftovers.append(timers.cancel_all)
     if subsystem.style is Style.RUN:
         recv, try_recv, recv_signal, following, inbox.taken = wiring.receivers[name](inbox)
@@ -175,6 +174,14 @@ def _obey(ensemble: Ensemble, part: Part, order: Order) -> None:
         ensemble.stop_unless_stopping()
     else:
         part.obey(order)
+
+
+def _timed_post(
+    subsystem: SubsystemPlan, plan: Plan, receivers: Mapping[str, Inbox], dropped: dict[str, int]
+) -> Post:
+    """The way of what timers send: a timer takes what its subsystem receives as well as what it sends."""
+    timed = (*subsystem.sends, *subsystem.consumes, *subsystem.subscribes)
+    return Post(subsystem.name, tuple(map(class_of, timed)), plan, receivers, dropped)
 
 
 def _ask_to_stop(ensemble: Ensemble, part: Part) -> None:

@@ -804,6 +804,17 @@ def short_hook():
     of(Odd)
 
 
+@says(
+    "App.first: Odd.deadline_passed cannot be called with 2 arguments: "
+    "write deadline_passed(self, ctx, deadline)"
+)
+def deadline_hook_without_the_deadline():
+    class Odd(Taker):
+        def deadline_passed(self, ctx): ...
+
+    of(Odd)
+
+
 @says("App.first: Odd.stopped is 3, not a method: write stopped(self, ctx)")
 def hook_that_is_a_number():
     class Odd(Taker):

@@ -70,6 +70,18 @@ class Keeper(Actor):
     def on_signal(self, ctx: Any, signal: Any) -> None: ...
 
 
+class Watch(Keeper):
+    """Plain handlers, and a hook for the deadline beside that for signals."""
+
+    def deadline_passed(self, ctx: Any, deadline: float) -> None: ...
+
+
+class Alarm(Actor):
+    """Nothing but an asynchronous hook for the deadline."""
+
+    async def deadline_passed(self, ctx: Any, deadline: float) -> None: ...
+
+
 @orchestra(signal=Stop, event=Appeared)
 class Pipeline:
     """A `run`, a plain Actor and an asynchronous one, each with one lane."""
@@ -97,4 +109,12 @@ class Judged:
     log: Counter = subsystem(subscribes=[Report])
 
 
-DECLARATIONS: list[Any] = [Pipeline, Boxed, Judged]
+@orchestra(signal=Stop, event=Appeared)
+class Watched:
+    """Deadlines, told by a plain hook and by an asynchronous one."""
+
+    watch: Watch = subsystem(consumes=Line)
+    alarm: Alarm = subsystem(sends=[Line])
+
+
+DECLARATIONS: list[Any] = [Pipeline, Boxed, Judged, Watched]

@@ -14,9 +14,11 @@ from orchestra import (
     Drop,
     DropOldest,
     Fail,
+    Missed,
     Priority,
     Running,
     Subsystem,
+    Timer,
     handles,
     orchestra,
     plan_of,
@@ -62,6 +64,36 @@ class Full(Actor[Ping, Pong]):
     @staticmethod
     def priority(message: Ping) -> Priority:
         return Priority.HIGH
+
+
+class Ticking(Actor[Ping, Pong]):
+    def handle(self, ctx: Context[Ping, Pong, Sig], message: Ping) -> None:
+        assert_type(ctx.send_after(1, Pong()), Timer)
+        assert_type(ctx.send_every(0.5, Ping), Timer)
+        ctx.send_after(0.5, message)
+        ctx.send_after(0.5, Sig())  # wrong
+        ctx.send_after("1", Pong())  # wrong
+        ctx.send_after(1, Pong)  # wrong
+        timer = ctx.send_every(1, lambda: Pong(), missed=Missed.BURST)
+        ctx.send_every(1, Sig)  # wrong
+        ctx.send_every(1, Pong())  # wrong
+        ctx.send_every(1, Pong, Missed.SKIP)  # wrong
+        ctx.send_every(1, Pong, missed="skip")  # wrong
+        assert_type(timer.cancel(), bool)
+        assert_type(timer.active, bool)
+        assert_type(timer.when, float | None)
+        assert_type(timer.missed, int)
+        timer.missed = 0  # wrong
+        ctx.set_deadline(1.5)
+        ctx.set_timeout(None)
+        ctx.set_timeout("1")  # wrong
+
+    async def deadline_passed(self, ctx: Context[Ping, Pong, Sig], deadline: float) -> None:
+        ctx.set_deadline(deadline + 1)
+
+
+class BadDeadline(Actor[Ping, Pong]):
+    def deadline_passed(self, ctx: Context[Ping, Pong, Sig], deadline: str) -> None: ...  # wrong
 
 
 class Marked(Actor):

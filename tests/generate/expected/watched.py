@@ -1,0 +1,196 @@
+# ruff: noqa: F821, F841, RET508, RUF100
+# fmt: off
+# Renewed by: UPDATE_EXPECTED=1 python -m pytest tests/generate/test_source.py
+
+"""Wiring of tests.generate.declarations.Watched, generated from its declaration."""
+
+
+def watch_outbox(post, inboxes, scheduler):
+    """What watch sends: nothing that is known beforehand."""
+
+    async def send(message, priority=None, overflow=None):
+        return await post.send(message, priority, overflow)
+
+    def try_send(message, priority=None, overflow=None):
+        return post.try_send(message, priority, overflow)
+
+    return send, try_send
+
+
+def watch_worker(inbox, ctx, actor, part):
+    """How watch is served: straight from the ready-queue."""
+    on_line = actor.on_line
+    on_signal = actor.on_signal
+    deadline_passed = actor.deadline_passed
+    signals = inbox.signals
+    (normal,) = inbox.lanes
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    normal_taken = 0
+
+    def work(budget):
+        nonlocal normal_taken
+        message = None
+        normal_count = 0
+        try:
+            while budget:
+                if signals:
+                    message = None
+                    signal = inbox.take_signal()
+                    if signal.__class__ is Deadline:
+                        deadline_passed(ctx, signal.when)
+                    elif signal is not None:
+                        on_signal(ctx, signal)
+                    continue
+                if normal_queue:
+                    message = take_normal()
+                    normal_count += 1
+                else:
+                    break
+                budget -= 1
+                on_line(ctx, message)
+        except BaseException as error:
+            normal_taken += normal_count
+            return part.broke(error, message)
+        normal_taken += normal_count
+        if normal.pressed:
+            normal.relieve()
+        if not budget:
+            part.again()
+        elif inbox.over:
+            part.served()
+        else:
+            inbox.idle = True
+        return budget
+
+    def taken():
+        return (normal_taken,)
+
+    return work, taken
+
+
+def alarm_outbox(post, inboxes, scheduler):
+    """What alarm sends: Line to watch."""
+    watch_inbox = inboxes["watch"]
+    watch_normal = watch_inbox.by_priority[NORMAL]
+    watch_normal_queue = watch_normal.queue
+    watch_normal_append = watch_normal_queue.append
+    ready = scheduler.ready.append
+
+    async def send(message, priority=None, overflow=None):
+        kind = message.__class__
+        if kind is Line and priority is None and overflow is None:
+            if len(watch_normal_queue) < watch_normal.room:
+                watch_normal_append(message)
+                if watch_inbox.idle:
+                    watch_inbox.idle = False
+                    ready(watch_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return await watch_normal.put(message, message)
+        return await post.send(message, priority, overflow)
+
+    def try_send(message, priority=None, overflow=None):
+        kind = message.__class__
+        if kind is Line and priority is None and overflow is None:
+            if len(watch_normal_queue) < watch_normal.room:
+                watch_normal_append(message)
+                if watch_inbox.idle:
+                    watch_inbox.idle = False
+                    ready(watch_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return watch_normal.put_now(message, message)
+        return post.try_send(message, priority, overflow)
+
+    return send, try_send
+
+
+def alarm_worker(inbox, ctx, actor, part):
+    """How alarm is served: as a coroutine that parks."""
+    deadline_passed = actor.deadline_passed
+    park = inbox.park
+    signals = inbox.signals
+    (normal,) = inbox.lanes
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    normal_taken = 0
+
+    async def serve():
+        nonlocal normal_taken
+        message = None
+        left = 1
+        try:
+            while True:
+                if signals:
+                    message = None
+                    signal = inbox.take_signal()
+                    if signal.__class__ is Deadline:
+                        await deadline_passed(ctx, signal.when)
+                    continue
+                if not left:
+                    left = await inbox.breathe()
+                    continue
+                if normal_queue:
+                    message = take_normal()
+                    normal_taken += 1
+                    if normal.pressed:
+                        normal.relieve()
+                elif inbox.over:
+                    return
+                else:
+                    inbox.idle = True
+                    await park
+                    continue
+                left -= 1
+                raise AssertionError('alarm consumes nothing')
+                message = None
+        except BaseException:
+            inbox.current = message
+            raise
+
+    def taken():
+        return (normal_taken,)
+
+    return serve, taken
+
+
+def outside_outbox(post, inboxes, scheduler):
+    """What the outside sends: Line to watch."""
+    watch_inbox = inboxes["watch"]
+    watch_normal = watch_inbox.by_priority[NORMAL]
+    watch_normal_queue = watch_normal.queue
+    watch_normal_append = watch_normal_queue.append
+    ready = scheduler.ready.append
+
+    async def send(message, priority=None, overflow=None):
+        kind = message.__class__
+        if kind is Line and priority is None and overflow is None:
+            if len(watch_normal_queue) < watch_normal.room:
+                watch_normal_append(message)
+                if watch_inbox.idle:
+                    watch_inbox.idle = False
+                    ready(watch_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return await watch_normal.put(message, message)
+        return await post.send(message, priority, overflow)
+
+    def try_send(message, priority=None, overflow=None):
+        kind = message.__class__
+        if kind is Line and priority is None and overflow is None:
+            if len(watch_normal_queue) < watch_normal.room:
+                watch_normal_append(message)
+                if watch_inbox.idle:
+                    watch_inbox.idle = False
+                    ready(watch_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+                return True
+            return watch_normal.put_now(message, message)
+        return post.try_send(message, priority, overflow)
+
+    return send, try_send
