@@ -186,9 +186,15 @@ class _Links:
     def _waiting(self, place: _Place, below: Iterable[_Waiting]) -> _Waiting:
         """What the method gives, from how it is written and from what those that it forwards to give."""
         kind = self._chain[place.depth]
+        blocking = _is_blocking(self._subsystem)
         if is_coroutine(kind, place.name):
+            if blocking:
+                raise Wrong(
+                    f"{shown(kind)}.{place.name} is asynchronous, and blocking=True calls it in a thread: "
+                    f"write def {place.name}, or leave blocking=True out"
+                )
             return _Waiting.ALWAYS
-        if is_marked_may_wait(kind, place.name) and not _is_blocking(self._subsystem):
+        if is_marked_may_wait(kind, place.name) and not blocking:
             return _Waiting.MAYBE
         return _Waiting.MAYBE if any(each.is_async for each in below) else _Waiting.NEVER
 

@@ -357,21 +357,30 @@ class InThread(SubsystemPlan):
     blocking: bool = True
 
 
+def in_thread(subsystem: SubsystemPlan) -> SubsystemPlan:
+    names = [field.name for field in attrs.fields(SubsystemPlan) if field.name != "blocking"]
+    return InThread(**{name: getattr(subsystem, name) for name in names})
+
+
 @pytest.mark.parametrize("around", [Retrying, lambda inner: Timed(Retrying(inner))])
 def test_its_handler_is_plain_in_a_thread_and_awaited_in_a_loop(around: Callable[[Any], Any]) -> None:
     worker = around(Calls())
     app = alone(worker)
     in_loop = plan_of(type(app)).subsystems["worker"]
-    in_thread = InThread(
-        **{
-            field.name: getattr(in_loop, field.name)
-            for field in attrs.fields(SubsystemPlan)
-            if field.name != "blocking"
-        }
-    )
     chain = chain_of("App.worker", worker)
     assert [h.is_async for h in as_wrapped(type(app), in_loop, chain).handlers] == [True]
-    assert [h.is_async for h in as_wrapped(type(app), in_thread, chain).handlers] == [False]
+    assert [h.is_async for h in as_wrapped(type(app), in_thread(in_loop), chain).handlers] == [False]
+
+
+@pytest.mark.parametrize("worker", [Retrying(Awaits()), Timed(Retrying(Awaits()))], ids=repr)
+def test_in_a_thread_an_asynchronous_handler_inside_is_refused(worker: Any) -> None:
+    app = alone(worker)
+    subsystem = in_thread(plan_of(type(app)).subsystems["worker"])
+    text = (
+        r"^Alone\.worker: Awaits\.handle is asynchronous, and blocking=True calls it in a thread: write def"
+    )
+    with pytest.raises(DeclarationError, match=text):
+        as_wrapped(type(app), subsystem, chain_of("Alone.worker", worker))
 
 
 @pytest.mark.parametrize(
