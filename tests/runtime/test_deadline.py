@@ -516,8 +516,8 @@ def test_everything_goes_by_the_clock_that_was_given(monkeypatch: pytest.MonkeyP
     clock = ByHand()
     made = Ensemble.__init__
 
-    def with_clock(self: Any, plan: Any, letters: Any, pressure: Any) -> None:
-        made(self, plan, letters, pressure, clock)
+    def with_clock(self: Any, *arguments: Any, **options: Any) -> None:
+        made(self, *arguments, clock=clock, **options)
 
     monkeypatch.setattr(Ensemble, "__init__", with_clock)
 
