@@ -1,7 +1,7 @@
 """Declare the long-lived parts of a program in one class; the wiring between them is generated."""
 
 from orchestra.box import Box, Live, boxed
-from orchestra.context import Conductor, Context
+from orchestra.context import BlockingContext, Conductor, Context
 from orchestra.declaration import subsystem
 from orchestra.decorator import orchestra, plan_of
 from orchestra.errors import (
@@ -29,6 +29,7 @@ __all__ = [
     "Actor",
     "Block",
     "BlockFirst",
+    "BlockingContext",
     "Box",
     "BoxError",
     "Closed",

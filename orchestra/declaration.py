@@ -14,6 +14,7 @@ from orchestra.errors import OrchestraError
 from orchestra.inspection import (
     Stated,
     check_arguments,
+    check_plain,
     handlers_of,
     has_priority,
     hooks_of,
@@ -47,6 +48,7 @@ class Spec:
     sends: Any
     subscribes: Any
     boxed: Any
+    blocking: Any
     wip: Any
     message_capacity: Any
     priorities: Any
@@ -95,6 +97,7 @@ class FieldDeclaration:
     has_priority: bool
     evict_after: float | None
     fairness: int | None
+    blocking: bool
 
 
 @attrs.frozen
@@ -124,6 +127,7 @@ def subsystem(
     sends: Sequence[Any] = ...,
     subscribes: Sequence[Any] = ...,
     boxed: bool | None = ...,
+    blocking: bool = ...,
     message_capacity: float | Mapping[Priority, float] | None = ...,
     priorities: Sequence[Priority] | None = ...,
     overflow: Overflow | Mapping[Priority, Overflow] | None = ...,
@@ -141,6 +145,7 @@ def subsystem(
     sends: Sequence[Any] = ...,
     subscribes: Sequence[Any] = ...,
     boxed: bool | None = ...,
+    blocking: bool = ...,
     wip: Literal[False] = ...,
     message_capacity: float | Mapping[Priority, float] | None = ...,
     priorities: Sequence[Priority] | None = ...,
@@ -157,6 +162,7 @@ def subsystem(
     sends: Sequence[Any] = (),
     subscribes: Sequence[Any] = (),
     boxed: bool | None = None,
+    blocking: bool = False,
     wip: bool = False,
     message_capacity: float | Mapping[Priority, float] | None = None,
     priorities: Sequence[Priority] | None = None,
@@ -193,6 +199,10 @@ def subsystem(
     taken. Signals and control stay first. It is a whole number of 1 or more and needs two lanes. Without
     it lanes are served strictly by level, and one that starves is counted and warned of.
 
+    `blocking=True` runs the subsystem in a thread of its own, for work that blocks: files, databases,
+    libraries that wait. Its `run`, handlers and hooks are then plain `def`, and its `ctx` is a
+    `BlockingContext`, whose verbs have the same names and wait by themselves.
+
     `wip=True` marks a subsystem that is not written yet: it takes no constructor argument, and
     messages to it are dropped and counted. (`init` is for the type checker alone: leave it out.)
 
@@ -203,6 +213,7 @@ def subsystem(
         sends=sends,
         subscribes=subscribes,
         boxed=boxed,
+        blocking=blocking,
         wip=wip,
         message_capacity=message_capacity,
         priorities=priorities,
@@ -414,7 +425,7 @@ def _checked_field(
     seen = scope.inside(kind)
     _check_flags(spec)
     written = not spec.wip
-    style = style_of(kind) if written else _unwritten_style(kind)
+    style = style_of(kind, blocking=spec.blocking) if written else _unwritten_style(kind)
     consumes, subscribes, sends = _messages(spec, stated_by(kind, get_args(resolved), seen))
     prioritized = written and has_priority(kind)
     acts = written and style is Style.ACTOR
@@ -425,6 +436,10 @@ def _checked_field(
         defaults["message_capacity"],
         has_priority=prioritized or not written,
     )
+    handlers = handlers_of(kind, consumes + subscribes, seen) if acts else ()
+    hooks = hooks_of(kind) if acts else types.MappingProxyType({})
+    if spec.blocking:
+        check_plain(kind, handlers, hooks)
     return FieldDeclaration(
         name=name,
         annotation=resolved,
@@ -437,11 +452,12 @@ def _checked_field(
         wip=spec.wip,
         lanes=lanes,
         signal_capacity=_signal_capacity(spec, defaults),
-        handlers=handlers_of(kind, consumes + subscribes, seen) if acts else (),
-        hooks=hooks_of(kind) if acts else types.MappingProxyType({}),
+        handlers=handlers,
+        hooks=hooks,
         has_priority=prioritized,
         evict_after=checked_evict_after(spec.evict_after, lanes),
         fairness=checked_fairness(spec.fairness, lanes),
+        blocking=spec.blocking,
     )
 
 
@@ -467,6 +483,8 @@ def _resolved(name: str, annotation: Any, scope: Scope) -> Any:
 def _check_flags(spec: Spec) -> None:
     if spec.boxed is not None and not isinstance(spec.boxed, bool):
         raise Wrong(f"boxed is {spec.boxed!r}: give True, False or nothing")
+    if not isinstance(spec.blocking, bool):
+        raise Wrong(f"blocking is {spec.blocking!r}: give True or False")
     if not isinstance(spec.wip, bool):
         raise Wrong(f"wip is {spec.wip!r}: give True or False")
 

@@ -15,7 +15,7 @@ import attrs
 from orchestra.decorator import plan_of
 from orchestra.errors import StopTimeout
 from orchestra.generate.wiring import Wiring, generate
-from orchestra.inspection import handlers_of, has_priority, hooks_of, style_of
+from orchestra.inspection import check_plain, handlers_of, has_priority, hooks_of, style_of
 from orchestra.messages import shown, shown_all
 from orchestra.mistakes import Wrong, located
 from orchestra.plan import Plan, Style, SubsystemPlan
@@ -308,14 +308,17 @@ def _wiring_of(kinds: tuple[type, ...]) -> tuple[Plan, Wiring]:
 def _as_given(subsystem: SubsystemPlan, kind: type) -> SubsystemPlan:
     """The part of a plan, with what the given subclass has in place of the declared class."""
     try:
-        if style_of(kind) is Style.RUN:
+        if style_of(kind, blocking=subsystem.blocking) is Style.RUN:
             return attrs.evolve(subsystem, has_priority=has_priority(kind))
         receives = (*subsystem.consumes, *subsystem.subscribes)
-        return attrs.evolve(
+        given = attrs.evolve(
             subsystem,
             has_priority=has_priority(kind),
             hooks=hooks_of(kind),
             handlers=handlers_of(kind, receives, scope_of(kind)),
         )
+        if given.blocking:
+            check_plain(kind, given.handlers, given.hooks)
+        return given
     except Wrong as wrong:
         raise located(kind, None, wrong) from wrong.__cause__

@@ -1,5 +1,8 @@
 """The receiving side: signals first, then the lanes by level, then waiting."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 import attrs
 
 from orchestra.box import Box
@@ -16,7 +19,7 @@ class Receipt:
 
     `lanes` stand most urgent first; `opens` says whether an entry may be a box; `fairness` is after how
     many messages in a row a lower lane has its turn; `circular` that messages may come back to their sender,
-    so that it matters for the end which tasks are still at work.
+    so that it matters for the end which tasks are still at work; `shared` that threads use the inbox too.
     """
 
     name: str
@@ -25,6 +28,7 @@ class Receipt:
     kinds: tuple[type, ...]
     fairness: int | None
     circular: bool
+    shared: bool
 
     @classmethod
     def of(cls, plan: Plan, name: str, lanes: tuple[LanePlan, ...], fairness: int | None = None) -> "Receipt":
@@ -32,7 +36,13 @@ class Receipt:
         routes = [route for route in plan.routes.values() if name in receivers_of(route)]
         opens = any(name in route.boxed for route in routes)
         return cls(
-            name, lanes, opens, tuple(route.kind for route in routes), fairness, _is_circular(plan, name)
+            name=name,
+            lanes=lanes,
+            opens=opens,
+            kinds=tuple(route.kind for route in routes),
+            fairness=fairness,
+            circular=_is_circular(plan, name),
+            shared=name in plan.shared,
         )
 
     def lane(self, lane: LanePlan) -> str:
@@ -60,7 +70,7 @@ def write_receiver(writer: Writer, receipt: Receipt, function: str) -> None:
     They are `recv`, `try_recv`, `recv_signal`, and `following`, which `async for` calls.
     """
     with writer.block(f"def {function}(inbox)"):
-        writer.line(f'"""How {receipt.name} receives: signals, then {_told(receipt)}."""')
+        writer.line(f'"""How {receipt.name} receives: signals, then {told(receipt)}."""')
         write_lanes(writer, receipt)
         writer.line("left = 1")
         _write_waiting(writer, receipt, "recv")
@@ -79,6 +89,8 @@ def write_receiver(writer: Writer, receipt: Receipt, function: str) -> None:
 def write_lanes(writer: Writer, receipt: Receipt) -> None:
     """Write the local names that taking from the lanes needs."""
     writer.line("signals = inbox.signals")
+    if receipt.shared:
+        writer.line("lock = inbox.lock")
     if receipt.fairness is not None:
         writer.line(f"turns = inbox.turns({receipt.fairness})")
         return
@@ -89,6 +101,16 @@ def write_lanes(writer: Writer, receipt: Receipt) -> None:
         writer.line(f"take_{name} = {name}_queue.popleft")
     for name in names:
         writer.line(f"{name}_taken = 0")
+
+
+@contextmanager
+def held(writer: Writer, receipt: Receipt) -> Generator[None, None, None]:
+    """Write what follows under the lock of the inbox, where threads use it too."""
+    if not receipt.shared:
+        yield
+        return
+    with writer.block("with lock"):
+        yield
 
 
 def write_take(
@@ -168,7 +190,8 @@ def write_taken(writer: Writer, receipt: Receipt) -> None:
         writer.line(f"return {', '.join(counts)}" if len(counts) > 1 else f"return ({counts[0]},)")
 
 
-def _told(receipt: Receipt) -> str:
+def told(receipt: Receipt) -> str:
+    """What an inbox receives, and through which lanes, in a few words."""
     lanes = " before ".join(receipt.lane(lane) for lane in receipt.lanes)
     return f"{', '.join(map(kind_name, receipt.kinds)) or 'nothing'} ({lanes})"
 
@@ -183,7 +206,8 @@ def _write_waiting(writer: Writer, receipt: Receipt, name: str) -> None:
             with writer.block("if not left"):
                 writer.line("left = await inbox.breathe()")
                 writer.line("continue")
-            write_take(writer, receipt, "if", then="break")
+            with held(writer, receipt):
+                write_take(writer, receipt, "if", then="break")
             writer.line("await inbox.rest()")
         writer.line("left -= 1")
         write_open(writer, receipt)
@@ -208,9 +232,10 @@ def _write_try_recv(writer: Writer, receipt: Receipt) -> None:
         write_nonlocal(writer, receipt)
         with writer.block("if signals"):
             writer.line("return inbox.take_signal()")
-        write_take(writer, receipt, "if")
-        with writer.block("else"):
-            writer.line("return inbox.nothing()")
+        with held(writer, receipt):
+            write_take(writer, receipt, "if")
+            with writer.block("else"):
+                writer.line("return inbox.nothing()")
         write_open(writer, receipt)
         writer.line("inbox.current = message")
         if receipt.circular:

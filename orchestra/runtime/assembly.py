@@ -19,6 +19,10 @@ from orchestra.runtime.inbox import Inbox, Order
 from orchestra.runtime.live import LiveContext, Outgoing, no_receiving
 from orchestra.runtime.part import Part
 from orchestra.runtime.post import Post
+from orchestra.runtime.threads.context import LiveBlockingContext, calmly
+from orchestra.runtime.threads.inbox import ThreadInbox
+from orchestra.runtime.threads.post import ThreadPost
+from orchestra.runtime.threads.worker import Worker
 
 Verb = Callable[..., Any]
 
@@ -66,19 +70,12 @@ def _make_outgoing(
     inbox = ensemble.make_inbox(OUTGOING, outgoing_lanes(plan))
     receivers[OUTGOING] = inbox
     senders = {
-        name
-        for name, subsystem in plan.subsystems.items()
-        if not subsystem.wip and any(_leads_out(plan, sent) for sent in subsystem.sends)
+        name for name, subsystem in plan.subsystems.items() if not subsystem.wip and plan.leads_out(name)
     }
     ensemble.outgoing = inbox
     ensemble.outgoing_senders = senders | ({EVENTS} if plan.has_on_event else set())
     recv, try_recv, _, following, inbox.taken = wiring.receivers[OUTGOING](inbox)
     return Outgoing(recv, try_recv, following)
-
-
-def _leads_out(plan: Plan, sent: Any) -> bool:
-    kind = class_of(sent)
-    return any(issubclass(out, kind) or issubclass(kind, out) for out in plan.outgoing)
 
 
 def _events_part(app: Any, plan: Plan, ensemble: Ensemble, post: Post) -> Part:
@@ -105,7 +102,11 @@ def _part(
     inbox.obey = lambda _order: ensemble.stop_unless_stopping()
     finish = partial(inbox.close, "finished")
     sends = tuple(class_of(sent) for sent in subsystem.sends)
-    post = Post(name, sends, plan, receivers, ensemble.dropped)
+    facts = name, sends, plan, receivers, ensemble.dropped
+    if isinstance(inbox, ThreadInbox):
+        _house(part, actor, wiring, ThreadPost(inbox.home, ensemble.door, *facts), inbox, receivers, ensemble)
+        return part
+    post = Post(*facts)
     send, try_send = wiring.outboxes[name](post, receivers, ensemble.scheduler)
     verbs = {"send": send, "try_send": try_send}
     if subsystem.style is Style.RUN:
@@ -123,6 +124,37 @@ def _part(
         else:
             part.serve = served
     return part
+
+
+def _house(
+    part: Part,
+    actor: Any,
+    wiring: Wiring,
+    post: ThreadPost,
+    inbox: ThreadInbox,
+    receivers: Mapping[str, Inbox],
+    ensemble: Ensemble,
+) -> None:
+    """Let a blocking subsystem live in a thread."""
+    assert part.plan is not None
+    home, name = inbox.home, part.name
+    send, try_send = wiring.outboxes[name](post, receivers, ensemble.scheduler)
+    verbs = {"send": send, "try_send": try_send}
+    worker = part.worker = Worker(home)
+    stop = partial(home.do, ensemble.stop_unless_stopping)
+    inbox.obey = lambda _order: calmly(stop)
+    finish = partial(home.do, partial(inbox.close, "finished"))
+    if part.plan.style is Style.RUN:
+        recv, try_recv, recv_signal, following, inbox.taken = wiring.receivers[name](inbox)
+        verbs |= {"recv": recv, "try_recv": try_recv, "recv_signal": recv_signal, "__next__": following}
+        part.ctx = LiveBlockingContext(inbox, verbs, stop, finish)
+        part.serve = partial(worker.call, partial(actor.run, part.ctx))
+    else:
+        verbs |= no_receiving(name, "__next__")
+        inbox.serial = True
+        part.ctx = LiveBlockingContext(inbox, verbs, partial(_ask_to_stop, ensemble, part), finish)
+        serve, inbox.taken = wiring.workers[name](inbox, part.ctx, actor, part)
+        part.serve = partial(worker.call, serve)
 
 
 def _ask_to_stop(ensemble: Ensemble, part: Part) -> None:

@@ -2,7 +2,8 @@
 
 import asyncio
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
 from orchestra.errors import Closed, OrchestraError, StopTimeout
@@ -17,6 +18,8 @@ from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler
 from orchestra.runtime.starvation import StarvationWatch
 from orchestra.runtime.telling import note, told
+from orchestra.runtime.threads.door import Door
+from orchestra.runtime.threads.inbox import SharedInbox, ThreadInbox, held
 
 GRACE = 0.5
 """Seconds that cancelled subsystems have before they are named in a `StopTimeout`."""
@@ -41,6 +44,7 @@ class Ensemble:
         self.loop = asyncio.get_running_loop()
         self.scheduler = Scheduler(self.loop)
         self.phase = Phase.OPEN
+        self.door = Door(self.loop, lambda: self.closed(None))
         self.inboxes: dict[str, Inbox] = {}
         self.parts: dict[str, Part] = {}
         self.dropped = {name: 0 for name, subsystem in plan.subsystems.items() if subsystem.wip}
@@ -66,7 +70,11 @@ class Ensemble:
         evict_after: float | None = None,
     ) -> Inbox:
         """An inbox whose dead letters come here."""
-        return Inbox(
+        make: Callable[..., Inbox] = Inbox
+        if name in self.plan.shared:
+            lives_in_thread = name in self.plan.subsystems and self.plan.subsystems[name].blocking
+            make = partial(ThreadInbox if lives_in_thread else SharedInbox, door=self.door)
+        return make(
             name,
             lanes,
             signal_capacity,
@@ -181,9 +189,10 @@ class Ensemble:
                     inbox.fall_silent()
         if self._groups is None:
             self._groups = groups_of({part.name: self._living_senders(part) for part in self._running()})
-        for name in ending(self._groups, self._rests, self._awaited):
-            if not self.parts[name].inbox.over:
-                self.parts[name].inbox.end()
+        with held(self.inboxes.values()):
+            for name in ending(self._groups, self._rests, self._awaited):
+                if not self.parts[name].inbox.over:
+                    self.parts[name].inbox.end()
 
     def _enter(self, phase: Phase) -> None:
         assert may_follow(self.phase, phase)
@@ -238,6 +247,7 @@ class Ensemble:
             part.inbox.close("stopped")
         if self.outgoing is not None:
             self.outgoing.end()
+        self.door.close()
         self.letters.close()
         if self._starvation is not None:
             self._starvation.stop()

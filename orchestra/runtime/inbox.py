@@ -85,7 +85,7 @@ class Inbox:
         self._scheduler = scheduler
         self._bury = bury
         self.lanes = tuple(
-            Lane(name, lane, loop, self._around(place, scheduler, pressure), evict_after)
+            self._make_lane(lane, self._around(place, scheduler, pressure), evict_after)
             for place, lane in enumerate(lanes)
         )
         self.by_priority: dict[Priority, Lane] = {lane.priority: lane for lane in self.lanes}
@@ -306,6 +306,9 @@ class Inbox:
         return future
 
     # inside
+
+    def _make_lane(self, plan: LanePlan, around: Surroundings, evict_after: float | None) -> Lane:
+        return Lane(self.name, plan, self._loop, around, evict_after)
 
     def _around(self, place: int, scheduler: Scheduler, pressure: Pressure) -> Surroundings:
         return Surroundings(

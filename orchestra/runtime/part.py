@@ -12,6 +12,7 @@ from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.scheduler import Scheduler, Step
 from orchestra.runtime.strand import Strand, park
 from orchestra.runtime.telling import note, told
+from orchestra.runtime.threads.worker import Worker
 
 End = Callable[["Part", BaseException | None], None]
 
@@ -38,6 +39,7 @@ class Part:
         "plan",
         "serve",
         "work",
+        "worker",
     )
 
     def __init__(
@@ -56,6 +58,7 @@ class Part:
         self.ctx: Any = None
         self.serve: Callable[[], Coroutine[Any, Any, None]] | None = None
         self.work: Step | None = None
+        self.worker: Worker | None = None
         self.done = False
         self.asked_to_stop = False
         self._scheduler = scheduler
@@ -79,7 +82,8 @@ class Part:
     def where(self) -> str:
         """Where the subsystem stands in its source."""
         assert self.inbox.strand is not None
-        return self.inbox.strand.where()
+        in_thread = None if self.worker is None else self.worker.where()
+        return in_thread or self.inbox.strand.where()
 
     # called by generated code
 
@@ -136,6 +140,8 @@ class Part:
             error = raised
         if started:
             error = await self._stopped(error)
+        if self.worker is not None:
+            self.worker.end()
         self.done = True
         self._ended(self, error)
         if isinstance(error, (KeyboardInterrupt, SystemExit)):
@@ -170,7 +176,8 @@ class Part:
 
     async def _call_hook(self, name: str) -> None:
         if self.plan is not None and name in self.plan.hooks:
-            result = getattr(self.actor, name)(self.ctx)
+            hook = partial(getattr(self.actor, name), self.ctx)
+            result = hook() if self.worker is None else await self.worker.call(hook)
             if inspect.isawaitable(result):
                 await result
 

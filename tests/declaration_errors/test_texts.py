@@ -745,7 +745,10 @@ def both_styles():
     of(Both)
 
 
-@says("App.first: Blocking.run is not a coroutine: async def run(self, ctx) is needed")
+@says(
+    "App.first: Blocking.run is not a coroutine: write async def run(self, ctx), or give its field "
+    "blocking=True, which runs it in a thread of its own"
+)
 def plain_run():
     class Blocking(Subsystem):
         def run(self, ctx): ...
@@ -753,7 +756,10 @@ def plain_run():
     of(Blocking)
 
 
-@says("App.first: Yields.run is not a coroutine: async def run(self, ctx) is needed")
+@says(
+    "App.first: Yields.run is not a coroutine: write async def run(self, ctx), or give its field "
+    "blocking=True, which runs it in a thread of its own"
+)
 def generator_run():
     class Yields(Subsystem):
         async def run(self, ctx):

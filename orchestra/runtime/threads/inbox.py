@@ -1,0 +1,239 @@
+"""Inboxes that threads put into, and the one that a thread takes from."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
+from threading import RLock, get_ident
+from typing import Any
+
+from orchestra.plan import LanePlan
+from orchestra.runtime.inbox import Inbox, Order
+from orchestra.runtime.lane import Lane, Surroundings
+from orchestra.runtime.pressure import Pressure
+from orchestra.runtime.scheduler import Scheduler
+from orchestra.runtime.threads.door import Bell, Door
+from orchestra.runtime.threads.home import Home
+from orchestra.runtime.threads.lane import SharedLane
+
+
+class SharedInbox(Inbox):
+    """The inbox of a subsystem in the loop, to which threads may send.
+
+    Its lanes, and whether it is `idle`, are looked at under `lock` by senders in threads. `wake` may be
+    called from anywhere: the loop is woken once for many messages.
+    """
+
+    __slots__ = ("_door", "_looks", "_wake_here", "lock")
+
+    def __init__(
+        self,
+        name: str,
+        lanes: tuple[LanePlan, ...],
+        signal_capacity: float,
+        loop: asyncio.AbstractEventLoop,
+        scheduler: Scheduler,
+        bury: Callable[[Any, str, str], None],
+        pressure: Pressure,
+        door: Door,
+        *,
+        opens: bool,
+        evict_after: float | None = None,
+    ) -> None:
+        self.lock: Any = RLock()
+        self._door = door
+        super().__init__(
+            name,
+            lanes,
+            signal_capacity,
+            loop,
+            scheduler,
+            bury,
+            pressure,
+            opens=opens,
+            evict_after=evict_after,
+        )
+        self._looks = False
+        self._wake_here = self.wake
+        self.wake = self._wake_from_anywhere
+
+    def sleeps(self) -> bool:
+        """Say that the receiver waits from now on; False when a message has come meanwhile."""
+        with self.lock:
+            if self._has_message():
+                return False
+            self.idle = True
+            return True
+
+    async def rest(self) -> None:
+        if self.over or self.sleeps():
+            await super().rest()
+
+    @property
+    def queued(self) -> bool:
+        with self.lock:
+            return super().queued
+
+    def _wake_from_anywhere(self) -> None:
+        if self._door.here:
+            self._wake_here()
+        elif not self._looks:
+            self._looks = True
+            self._door.post(self._look)
+
+    def _look(self) -> None:
+        """Wake a receiver for each message that threads have put, as far as receivers wait."""
+        with self.lock:
+            self._looks = False
+            count = sum(len(lane.queue) for lane in self.lanes)
+        while self.idle and count:
+            self._wake_here()
+            count -= 1
+
+    def _has_message(self) -> bool:
+        return any(lane.queue for lane in self.lanes)
+
+    def _make_lane(self, plan: LanePlan, around: Surroundings, evict_after: float | None) -> Lane:
+        return SharedLane(self.name, plan, self._loop, around, evict_after, self.lock, self._door)
+
+    def _around(self, place: int, scheduler: Scheduler, pressure: Pressure) -> Surroundings:
+        post = self._door.post
+        return Surroundings(
+            arrived=self._arrived,
+            bury=lambda entry, reason: post(partial(self._bury_entry, entry, reason)),
+            refusal=self.closed,
+            left=lambda: post(scheduler.poke),
+            itself=self._sends_itself,
+            taken=lambda: self.taken()[place],
+            report=lambda lane, congested: post(partial(pressure.report, lane, congested)),
+            stalled=lambda lane: post(partial(pressure.stalled, lane)),
+        )
+
+    def _sends_itself(self) -> bool:
+        return self._door.here and super()._sends_itself()
+
+
+class ThreadInbox(SharedInbox):
+    """The inbox of a blocking subsystem: its one thread takes from it, and sleeps when there is nothing."""
+
+    __slots__ = ("_bell", "_listening", "home")
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self.home = Home(self.name, self._door)
+        self.wake = self._wake_thread
+        self._listening = False
+        self._bell = Bell()
+
+    # the thread
+
+    def sleep(self) -> bool:
+        """Sleep until there may be something to take; False when nothing can come any more."""
+        with self.lock:
+            if self.signals or self._has_message():
+                return True
+            self.current = None
+            if self.over:
+                return False
+            self.idle = True
+        self._sleep()
+        return True
+
+    def sleep_or_close(self) -> None:
+        """As `sleep`, but at the end `Closed` is raised."""
+        if not self.sleep():
+            self._tell_thread()
+
+    def sleep_for_signal(self) -> None:
+        """Sleep until there may be a signal; raise `Closed` when no signal can come any more."""
+        with self.lock:
+            if self.signals:
+                return
+            self.current = None
+            silent = self.silent
+            self._listening = not silent
+        if silent:
+            self._tell_thread()
+        self._sleep()
+
+    def take_signal(self) -> Any:
+        self.current = None
+        with self.lock:
+            if not self.signals:  # they were cleared by the end
+                raise self._ended()
+            signal = self.signals.popleft()
+            if self._room_for_signals and len(self.signals) <= self.signal_capacity:
+                self._door.post(self._free_conductors)
+        if signal.__class__ is Order:
+            assert self.obey is not None
+            self.obey(signal)
+            return None
+        return signal
+
+    def _sleep(self) -> None:
+        self.note_peaks()
+        if self._scheduler.on_rest is not None:
+            self._door.post(self._scheduler.poke)
+        self._bell.wait()
+
+    def _tell_thread(self) -> None:
+        self._told += 1
+        if self._told > 1000:
+            Bell().wait(0.001)
+        raise self._ended()
+
+    # others
+
+    def signal(self, signal: Any) -> None:
+        with self.lock:
+            super().signal(signal)
+
+    def order(self, order: Order) -> None:
+        with self.lock:
+            super().order(order)
+
+    def over_capacity(self) -> asyncio.Future[None] | None:
+        with self.lock:
+            return super().over_capacity()
+
+    @property
+    def resting(self) -> bool:
+        with self.lock:
+            return (self.idle or self._listening) and not self.queued
+
+    def hold(self) -> None:
+        """A thread holds what it has taken until it sleeps again."""
+
+    def leave(self) -> None:
+        with self.lock:
+            super().leave()
+
+    # inside
+
+    def _wake_thread(self) -> None:
+        with self.lock:
+            if self.idle or self._listening:
+                self.idle = self._listening = False
+                self._bell.ring()
+
+    def _notify_listener(self) -> None:
+        self._wake_thread()
+
+    def _wake_all(self) -> None:
+        self._wake_thread()
+
+    def _sends_itself(self) -> bool:
+        return get_ident() == self.home.ident
+
+
+def held(inboxes: Iterable[Inbox]) -> AbstractContextManager[object]:
+    """Keep all threads from putting into these inboxes and taking from them, for a moment.
+
+    Whoever holds several does so in the loop, so nobody waits for another. Nothing may be called meanwhile
+    that waits for a thread.
+    """
+    locks = [inbox.lock for inbox in inboxes if isinstance(inbox, SharedInbox)]
+    stack = ExitStack()
+    for lock in locks:
+        stack.enter_context(lock)
+    return stack
