@@ -19,6 +19,7 @@ from orchestra.generate.receiving import (
     write_take,
     write_taken,
 )
+from orchestra.generate.threads import write_thread_take
 from orchestra.generate.writer import Writer
 from orchestra.messages import class_of
 from orchestra.plan import HandlerPlan, SubsystemPlan
@@ -43,12 +44,10 @@ def write_thread_worker(writer: Writer, subsystem: SubsystemPlan, receipt: Recei
         writer.line()
         with writer.block("def serve()"):
             write_nonlocal(writer, receipt)
+            writer.line("message = None")
             with writer.block("try"):
                 with writer.block("while True"):
-                    writer.line("message = None")
-                    with writer.block("with lock"):
-                        with writer.block("if not signals"):
-                            write_take(writer, receipt, "if")
+                    write_thread_take(writer, receipt)
                     with writer.block("if message is not None"):
                         write_open(writer, receipt)
                         _write_choice(writer, subsystem, methods)

@@ -9,7 +9,7 @@ from orchestra.box import Box
 from orchestra.generate.names import kind_name, lane_name
 from orchestra.generate.outbox import receivers_of
 from orchestra.generate.writer import Writer
-from orchestra.overflow import Block
+from orchestra.overflow import Block, DropOldest
 from orchestra.plan import LanePlan, Plan
 
 
@@ -19,7 +19,8 @@ class Receipt:
 
     `lanes` stand most urgent first; `opens` says whether an entry may be a box; `fairness` is after how
     many messages in a row a lower lane has its turn; `circular` that messages may come back to their sender,
-    so that it matters for the end which tasks are still at work; `shared` that threads use the inbox too.
+    so that it matters for the end which tasks are still at work; `shared` that threads use the inbox too; `locked` that
+    even who takes needs its lock, because others may take too or several things are looked at.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Receipt:
     fairness: int | None
     circular: bool
     shared: bool
+    locked: bool
 
     @classmethod
     def of(cls, plan: Plan, name: str, lanes: tuple[LanePlan, ...], fairness: int | None = None) -> "Receipt":
@@ -43,6 +45,8 @@ class Receipt:
             fairness=fairness,
             circular=_is_circular(plan, name),
             shared=name in plan.shared,
+            locked=name in plan.shared
+            and (fairness is not None or any(isinstance(lane.overflow, DropOldest) for lane in lanes)),
         )
 
     def lane(self, lane: LanePlan) -> str:
@@ -89,7 +93,7 @@ def write_receiver(writer: Writer, receipt: Receipt, function: str) -> None:
 def write_lanes(writer: Writer, receipt: Receipt) -> None:
     """Write the local names that taking from the lanes needs."""
     writer.line("signals = inbox.signals")
-    if receipt.shared:
+    if receipt.locked:
         writer.line("lock = inbox.lock")
     if receipt.fairness is not None:
         writer.line(f"turns = inbox.turns({receipt.fairness})")
@@ -105,8 +109,8 @@ def write_lanes(writer: Writer, receipt: Receipt) -> None:
 
 @contextmanager
 def held(writer: Writer, receipt: Receipt) -> Generator[None, None, None]:
-    """Write what follows under the lock of the inbox, where threads use it too."""
-    if not receipt.shared:
+    """Write what follows under the lock of the inbox, where it is needed."""
+    if not receipt.locked:
         yield
         return
     with writer.block("with lock"):
@@ -114,7 +118,13 @@ def held(writer: Writer, receipt: Receipt) -> Generator[None, None, None]:
 
 
 def write_take(
-    writer: Writer, receipt: Receipt, first: str, *, batch: bool = False, then: str | None = None
+    writer: Writer,
+    receipt: Receipt,
+    first: str,
+    *,
+    batch: bool = False,
+    then: str | None = None,
+    unless: str = "",
 ) -> None:
     """Write the branches that take one message from the most urgent lane that has one.
 
@@ -122,11 +132,11 @@ def write_take(
     its end, and there `write_relief` is enough for lanes that block.
     """
     if receipt.fairness is not None:
-        _write_fair_take(writer, first, then)
+        _write_fair_take(writer, first, then, unless)
         return
     for position, lane in enumerate(receipt.lanes):
         name = receipt.lane(lane)
-        with writer.block(f"{first if position == 0 else 'elif'} {name}_queue"):
+        with writer.block(f"{first if position == 0 else 'elif'} {name}_queue{unless}"):
             writer.line(f"message = take_{name}()")
             writer.line(f"{name}_count += 1" if batch else f"{name}_taken += 1")
             if not (batch and isinstance(lane.overflow, Block)):
@@ -156,8 +166,9 @@ def _write_relief(writer: Writer, name: str) -> None:
         writer.line(f"{name}.relieve()")
 
 
-def _write_fair_take(writer: Writer, first: str, then: str | None) -> None:
-    with writer.block(f"{first} (lane := turns.next()) is not None"):
+def _write_fair_take(writer: Writer, first: str, then: str | None, unless: str) -> None:
+    test = "not signals and " if unless else ""
+    with writer.block(f"{first} {test}(lane := turns.next()) is not None"):
         writer.line("message = lane.queue.popleft()")
         _write_relief(writer, "lane")
         if then is not None:

@@ -1,12 +1,13 @@
-"""The receiving side of a `run` that lives in a thread of its own.
+"""Taking messages in the thread of a blocking subsystem.
 
-Signals and messages are looked at under one lock: so no message is seen before a signal that its sender had
-seen.
+A message is looked for before signals are: one that is there already was sent before any signal that comes
+after that look. So no message is taken before a signal that its sender had seen, without a lock.
 """
 
 from orchestra.generate.outbox import write_home
 from orchestra.generate.receiving import (
     Receipt,
+    held,
     told,
     write_lanes,
     write_nonlocal,
@@ -17,18 +18,31 @@ from orchestra.generate.receiving import (
 from orchestra.generate.writer import Writer
 
 
+def write_thread_take(writer: Writer, receipt: Receipt) -> None:
+    """Write the taking of a message if there is one, and no signal: `message` is None otherwise."""
+    writer.line("message = None")
+    if receipt.locked:
+        with held(writer, receipt):
+            write_take(writer, receipt, "if", unless=" and not signals")
+        return
+    with writer.block("try"):
+        write_take(writer, receipt, "if", unless=" and not signals")
+    with writer.block("except IndexError"):
+        writer.line("continue  # a stop has taken it away")
+
+
 def write_thread_receiver(writer: Writer, receipt: Receipt, function: str) -> None:
     """Write a function that makes the receiving verbs: as `write_receiver`, but they sleep.
 
-    `following` is what a plain `for` calls.
+    `following` is what a plain `for` calls; that the thread is the right one was asked when it began.
     """
     with writer.block(f"def {function}(inbox)"):
         writer.line(f'"""How {receipt.name} receives in its thread: signals, then {told(receipt)}."""')
         writer.line("home = inbox.home")
         write_lanes(writer, receipt)
-        _write_recv(writer, receipt)
-        _write_following(writer)
-        _write_try_recv(writer, receipt)
+        _write_following(writer, receipt)
+        _write_recv(writer)
+        _write_try_recv(writer)
         writer.line()
         with writer.block("def recv_signal()"):
             write_home(writer)
@@ -40,45 +54,36 @@ def write_thread_receiver(writer: Writer, receipt: Receipt, function: str) -> No
         writer.line("return recv, try_recv, recv_signal, following, taken")
 
 
-def _write_recv(writer: Writer, receipt: Receipt) -> None:
+def _write_following(writer: Writer, receipt: Receipt) -> None:
     writer.line()
-    with writer.block("def recv()"):
+    with writer.block("def following(wait=True)"):
         write_nonlocal(writer, receipt)
-        write_home(writer)
         with writer.block("while True"):
-            with writer.block("with lock"):
-                with writer.block("if not signals"):
-                    write_take(writer, receipt, "if", then="break")
+            write_thread_take(writer, receipt)
+            with writer.block("if message is not None"):
+                write_open(writer, receipt)
+                writer.line("inbox.current = message")
+                writer.line("return message")
             with writer.block("if signals"):
                 writer.line("return inbox.take_signal()")
-            writer.line("inbox.sleep_or_close()")
-        _write_end(writer, receipt)
+            with writer.block("if not wait"):
+                writer.line("return inbox.nothing()")
+            with writer.block("if not inbox.sleep()"):
+                writer.line("raise StopIteration")
 
 
-def _write_try_recv(writer: Writer, receipt: Receipt) -> None:
+def _write_recv(writer: Writer) -> None:
+    writer.line()
+    with writer.block("def recv()"):
+        write_home(writer)
+        with writer.block("try"):
+            writer.line("return following()")
+        with writer.block("except StopIteration"):
+            writer.line("return inbox.tell_end()")
+
+
+def _write_try_recv(writer: Writer) -> None:
     writer.line()
     with writer.block("def try_recv()"):
-        write_nonlocal(writer, receipt)
         write_home(writer)
-        writer.line("message = None")
-        with writer.block("with lock"):
-            with writer.block("if not signals"):
-                write_take(writer, receipt, "if")
-        with writer.block("if message is None"):
-            writer.line("return inbox.take_signal() if signals else inbox.nothing()")
-        _write_end(writer, receipt)
-
-
-def _write_end(writer: Writer, receipt: Receipt) -> None:
-    write_open(writer, receipt)
-    writer.line("inbox.current = message")
-    writer.line("return message")
-
-
-def _write_following(writer: Writer) -> None:
-    writer.line()
-    with writer.block("def following()"):
-        with writer.block("try"):
-            writer.line("return recv()")
-        with writer.block("except Closed"):
-            writer.line("raise StopIteration from None")
+        writer.line("return following(wait=False)")

@@ -480,5 +480,5 @@ class Lane:
 
     def _bury_all(self, reason: str) -> None:
         while self.queue:
-            self.buried += 1
             self._around.bury(self.queue.popleft(), reason)
+            self.buried += 1

@@ -37,6 +37,10 @@ class LiveBlockingContext(BlockingContext[Any, Any, Any]):
         for name, verb in verbs.items():
             setattr(self, name, verb)
 
+    def __iter__(self) -> "LiveBlockingContext":
+        self._inbox.home.check()
+        return self
+
     @property
     def name(self) -> str:
         return self._inbox.name

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from threading import RLock, get_ident
-from typing import Any
+from typing import Any, NoReturn
 
 from orchestra.plan import LanePlan
 from orchestra.runtime.inbox import Inbox, Order
@@ -20,8 +20,9 @@ from orchestra.runtime.threads.lane import SharedLane
 class SharedInbox(Inbox):
     """The inbox of a subsystem in the loop, to which threads may send.
 
-    Its lanes, and whether it is `idle`, are looked at under `lock` by senders in threads. `wake` may be
-    called from anywhere: the loop is woken once for many messages.
+    Senders put under `lock`, and look there whether it is `idle`. The one receiver takes without it, where
+    nobody else takes; before it waits it looks once more under the lock, so it misses neither a message nor a
+    sender that has begun to wait. `wake` may be called from anywhere; the loop is woken once for many.
     """
 
     __slots__ = ("_door", "_looks", "_wake_here", "lock")
@@ -60,7 +61,7 @@ class SharedInbox(Inbox):
     def sleeps(self) -> bool:
         """Say that the receiver waits from now on; False when a message has come meanwhile."""
         with self.lock:
-            if self._has_message():
+            if self._looks_again():
                 return False
             self.idle = True
             return True
@@ -90,7 +91,11 @@ class SharedInbox(Inbox):
             self._wake_here()
             count -= 1
 
-    def _has_message(self) -> bool:
+    def _looks_again(self) -> bool:
+        """Whether there is a message; and let in the senders that have begun to wait meanwhile."""
+        for lane in self.lanes:
+            if lane.pressed:
+                lane.relieve()
         return any(lane.queue for lane in self.lanes)
 
     def _make_lane(self, plan: LanePlan, around: Surroundings, evict_after: float | None) -> Lane:
@@ -130,7 +135,7 @@ class ThreadInbox(SharedInbox):
     def sleep(self) -> bool:
         """Sleep until there may be something to take; False when nothing can come any more."""
         with self.lock:
-            if self.signals or self._has_message():
+            if self._looks_again() or self.signals:
                 return True
             self.current = None
             if self.over:
@@ -138,11 +143,6 @@ class ThreadInbox(SharedInbox):
             self.idle = True
         self._sleep()
         return True
-
-    def sleep_or_close(self) -> None:
-        """As `sleep`, but at the end `Closed` is raised."""
-        if not self.sleep():
-            self._tell_thread()
 
     def sleep_for_signal(self) -> None:
         """Sleep until there may be a signal; raise `Closed` when no signal can come any more."""
@@ -153,7 +153,7 @@ class ThreadInbox(SharedInbox):
             silent = self.silent
             self._listening = not silent
         if silent:
-            self._tell_thread()
+            self.tell_end()
         self._sleep()
 
     def take_signal(self) -> Any:
@@ -176,7 +176,8 @@ class ThreadInbox(SharedInbox):
             self._door.post(self._scheduler.poke)
         self._bell.wait()
 
-    def _tell_thread(self) -> None:
+    def tell_end(self) -> NoReturn:
+        """Raise `Closed`; after a pause when it was told a thousand times, to a loop that ignores it."""
         self._told += 1
         if self._told > 1000:
             Bell().wait(0.001)

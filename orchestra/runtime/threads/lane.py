@@ -7,6 +7,7 @@ left at the door.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial, wraps
 from typing import Any
 
@@ -60,7 +61,8 @@ def _locked(method: Callable[..., Any]) -> Any:
 class SharedLane(Lane):
     """A lane whose senders and receiver may be in several threads.
 
-    Generated code holds `lock` while it looks at the room and puts or takes.
+    Generated code holds `lock` while it looks at the room and puts. The receiver takes without it where no
+    other policy than `DropOldest` is at work, so a queue may become shorter under the lock, never longer.
     """
 
     __slots__ = ("_bell", "_door", "lock")
@@ -128,6 +130,15 @@ class SharedLane(Lane):
                 return None
             self.blocked_seconds += now - ticket.since
             return Lane._use(self, ticket, entry, message)
+
+    def _mark(self) -> None:
+        super()._mark()
+        if len(self.queue) < self.capacity:  # a message was taken meanwhile, without the lock
+            self.congested = False
+
+    def _bury_all(self, reason: str) -> None:
+        with suppress(IndexError):  # the receiver was quicker
+            super()._bury_all(reason)
 
     def _ticket(self, *, first: bool) -> Ticket:
         if self._bell is not None:
