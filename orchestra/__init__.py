@@ -23,6 +23,7 @@ from orchestra.runtime.letters import DeadLetter
 from orchestra.runtime.meters import LaneMeters, Meters
 from orchestra.runtime.pressure import Congestion
 from orchestra.runtime.running import Running
+from orchestra.runtime.threads.handle import Threadsafe
 from orchestra.subsystems import Actor, Subsystem, handles
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "StopTimeout",
     "Subsystem",
     "SubsystemStalled",
+    "Threadsafe",
     "UndeclaredMessage",
     "UndeclaredOverflow",
     "UndeclaredPriority",

@@ -25,6 +25,7 @@ from orchestra.runtime.letters import DeadLetter, Letters
 from orchestra.runtime.lifecycle import Phase
 from orchestra.runtime.pressure import Congestion, Pressure
 from orchestra.runtime.running import Running
+from orchestra.runtime.threads.watcher import SLOW
 from orchestra.scopes import scope_of
 from orchestra.subsystems import Actor, Subsystem
 
@@ -37,7 +38,12 @@ _running: dict[int, tuple[Any, Ensemble]] = {}
 
 
 def start(
-    app: Any, *, dead_letters: Hook | None = None, on_congestion: CongestionHook | None = None
+    app: Any,
+    *,
+    dead_letters: Hook | None = None,
+    on_congestion: CongestionHook | None = None,
+    slow_handler: float | None = SLOW,
+    pool_threads: int | None = None,
 ) -> "Starting":
     """Run an orchestra within the present event loop: `async with start(app) as running: ...`.
 
@@ -47,21 +53,36 @@ def start(
 
     `dead_letters` is called with a `DeadLetter` for each message that will never be handled; by default
     they are logged. `on_congestion` is called with a `Congestion` when a lane becomes congested and when it
-    has recovered; both are logged too, at most once a second for each lane. One instance runs once at a
-    time. Raises TypeError for what is no instance of an orchestra class, when a field holds no subsystem,
-    and for a hook that would have to be awaited.
+    has recovered; both are logged too, at most once a second for each lane. A handler that keeps the loop for
+    more than `slow_handler` seconds (None: never) is warned of by name. `pool_threads` limits the threads of
+    `ctx.run_blocking`; by default there are up to four more than cores, and no more than 32. One instance
+    runs once at a time. Raises TypeError for what is no instance of an orchestra class, when a field holds
+    no subsystem, for a hook that would have to be awaited, and for limits that are no such numbers.
     """
     if inspect.iscoroutinefunction(dead_letters):
         raise TypeError("dead_letters takes a plain function: it is called in the middle of a stop")
     if inspect.iscoroutinefunction(on_congestion):
         raise TypeError("on_congestion takes a plain function: it is called in the middle of a send")
-    return Starting(app, dead_letters, on_congestion)
+    return Starting(app, dead_letters, on_congestion, _thread_options(slow_handler, pool_threads))
+
+
+def _thread_options(slow_handler: Any, pool_threads: Any) -> dict[str, Any]:
+    """What was given about threads, checked."""
+    numeric = isinstance(slow_handler, int | float) and not isinstance(slow_handler, bool)
+    if slow_handler is not None and not (numeric and slow_handler > 0):
+        raise TypeError(f"slow_handler is {slow_handler!r}: give a number of seconds above 0, or None")
+    if pool_threads is not None and (type(pool_threads) is not int or pool_threads < 1):
+        raise TypeError(f"pool_threads is {pool_threads!r}: give a whole number of 1 or more")
+    return {"slow_handler": slow_handler, "pool_threads": pool_threads}
 
 
 class Starting:
     """What `start` returns: an asynchronous context manager that gives the `Running`."""
 
-    def __init__(self, app: Any, hook: Hook | None, on_congestion: CongestionHook | None) -> None:
+    def __init__(
+        self, app: Any, hook: Hook | None, on_congestion: CongestionHook | None, threads: dict[str, Any]
+    ) -> None:
+        self._threads = threads
         self._app = app
         self._hook = hook
         self._on_congestion = on_congestion
@@ -72,7 +93,7 @@ class Starting:
         plan, wiring = _wiring_for(app)
         if _runs(app):
             raise RuntimeError(f"this {plan.name} runs already; make another instance, or stop it first")
-        ensemble = Ensemble(plan, Letters(self._hook), Pressure(self._on_congestion))
+        ensemble = Ensemble(plan, Letters(self._hook), Pressure(self._on_congestion), **self._threads)
         self._running = Running(assemble(app, plan, wiring, ensemble))
         _running[id(app)] = app, ensemble
         ensemble.ended.add_done_callback(lambda _: _forget(app, ensemble))
@@ -112,6 +133,8 @@ def run(
     *,
     dead_letters: Hook | None = None,
     on_congestion: CongestionHook | None = None,
+    slow_handler: float | None = SLOW,
+    pool_threads: int | None = None,
     timeout: float = PATIENCE,
 ) -> None: ...
 @overload
@@ -121,6 +144,8 @@ def run(
     *,
     dead_letters: Hook | None = None,
     on_congestion: CongestionHook | None = None,
+    slow_handler: float | None = SLOW,
+    pool_threads: int | None = None,
     timeout: float = PATIENCE,
 ) -> Result | None: ...
 def run(
@@ -129,6 +154,8 @@ def run(
     *,
     dead_letters: Hook | None = None,
     on_congestion: CongestionHook | None = None,
+    slow_handler: float | None = SLOW,
+    pool_threads: int | None = None,
     timeout: float = PATIENCE,
 ) -> Any:
     """Run an orchestra as the whole program, in an event loop of its own, until it has ended.
@@ -150,7 +177,13 @@ def run(
             "run() makes an event loop of its own, and one runs already: use `async with start(app)`"
         )
     _check_main(app, main)
-    starting = start(app, dead_letters=dead_letters, on_congestion=on_congestion)
+    starting = start(
+        app,
+        dead_letters=dead_letters,
+        on_congestion=on_congestion,
+        slow_handler=slow_handler,
+        pool_threads=pool_threads,
+    )
     asked = asyncio.Event()
     with asyncio.Runner() as runner:
         with _signals(runner.get_loop(), asked.set):

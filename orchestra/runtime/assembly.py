@@ -108,7 +108,7 @@ def _part(
         return part
     post = Post(*facts)
     send, try_send = wiring.outboxes[name](post, receivers, ensemble.scheduler)
-    verbs = {"send": send, "try_send": try_send}
+    verbs = {"send": send, "try_send": try_send, "run_blocking": partial(ensemble.pool.run, name)}
     if subsystem.style is Style.RUN:
         recv, try_recv, recv_signal, following, inbox.taken = wiring.receivers[name](inbox)
         verbs |= {"recv": recv, "try_recv": try_recv, "recv_signal": recv_signal, "__anext__": following}

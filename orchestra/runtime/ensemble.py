@@ -4,6 +4,7 @@ import asyncio
 import math
 from collections.abc import Callable, Collection
 from functools import partial
+from threading import get_ident
 from typing import Any
 
 from orchestra.errors import Closed, OrchestraError, StopTimeout
@@ -20,6 +21,8 @@ from orchestra.runtime.starvation import StarvationWatch
 from orchestra.runtime.telling import note, told
 from orchestra.runtime.threads.door import Door
 from orchestra.runtime.threads.inbox import SharedInbox, ThreadInbox, held
+from orchestra.runtime.threads.pool import Pool, usual_size
+from orchestra.runtime.threads.watcher import Watch, watcher
 
 GRACE = 0.5
 """Seconds that cancelled subsystems have before they are named in a `StopTimeout`."""
@@ -37,7 +40,15 @@ class Ensemble:
     `ended` is done when every part has finished, or was given up after a stop that took too long.
     """
 
-    def __init__(self, plan: Plan, letters: Letters, pressure: Pressure) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        letters: Letters,
+        pressure: Pressure,
+        *,
+        pool_threads: int | None = None,
+        slow_handler: float | None = None,
+    ) -> None:
         self.plan = plan
         self.letters = letters
         self.pressure = pressure
@@ -45,6 +56,12 @@ class Ensemble:
         self.scheduler = Scheduler(self.loop)
         self.phase = Phase.OPEN
         self.door = Door(self.loop, lambda: self.closed(None))
+        self.pool = Pool(
+            usual_size() if pool_threads is None else pool_threads,
+            self.door,
+            lambda: self.closed(None),
+            self._end_if_over,
+        )
         self.inboxes: dict[str, Inbox] = {}
         self.parts: dict[str, Part] = {}
         self.dropped = {name: 0 for name, subsystem in plan.subsystems.items() if subsystem.wip}
@@ -59,6 +76,8 @@ class Ensemble:
         self._deadline: asyncio.TimerHandle | None = None
         self._cancelling = False
         self._starvation: StarvationWatch | None = None
+        self._slow_handler = slow_handler
+        self._watch: Watch | None = None
 
     # making
 
@@ -97,6 +116,10 @@ class Ensemble:
             part.launch(self.loop)
         self._starvation = StarvationWatch(self.inboxes.values(), self.loop, self.pressure)
         self._starvation.start()
+        if self._slow_handler is not None:
+            names = {id(part.actor): part.name for part in self.parts.values()}
+            self._watch = Watch(self.scheduler, get_ident(), self._slow_handler, names)
+            watcher.add(self._watch)
         if not self.parts:
             self._end()
 
@@ -159,9 +182,7 @@ class Ensemble:
         self._groups = None
         if self.outgoing is not None and self._finished.issuperset(self.outgoing_senders):
             self.outgoing.end()
-        if len(self._finished) == len(self.parts):
-            self._end()
-        else:
+        if not self._end_if_over():
             self.scheduler.poke()
 
     def closed_when_stopping(self) -> Closed | None:
@@ -193,6 +214,13 @@ class Ensemble:
             for name in ending(self._groups, self._rests, self._awaited):
                 if not self.parts[name].inbox.over:
                     self.parts[name].inbox.end()
+
+    def _end_if_over(self) -> bool:
+        """End when every part has finished, and so has every function in a thread of the pool."""
+        over = len(self._finished) == len(self.parts) and not self.pool.busy and self.phase is not Phase.ENDED
+        if over:
+            self._end()
+        return over
 
     def _enter(self, phase: Phase) -> None:
         assert may_follow(self.phase, phase)
@@ -230,8 +258,11 @@ class Ensemble:
         self._deadline = self.loop.call_at(when, self.cancel)
 
     def _give_up(self) -> None:
-        left = self._running()
-        late = StopTimeout([part.name for part in left], [part.where() for part in left], self._timeout)
+        left = [(part.name, part.where()) for part in self._running()] + self.pool.stragglers()
+        for part in self._running():
+            if part.worker is not None:
+                part.worker.abandon()
+        late = StopTimeout([name for name, _ in left], [place for _, place in left], self._timeout)
         if self.error is None:
             self.error = late
         else:
@@ -248,6 +279,9 @@ class Ensemble:
         if self.outgoing is not None:
             self.outgoing.end()
         self.door.close()
+        self.pool.end()
+        if self._watch is not None:
+            watcher.discard(self._watch)
         self.letters.close()
         if self._starvation is not None:
             self._starvation.stop()

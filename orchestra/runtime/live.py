@@ -17,6 +17,7 @@ class LiveContext(Context[Any, Any, Any]):
         "_stop",
         "recv",
         "recv_signal",
+        "run_blocking",
         "send",
         "try_recv",
         "try_send",

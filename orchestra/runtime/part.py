@@ -68,7 +68,7 @@ class Part:
 
     def launch(self, loop: asyncio.AbstractEventLoop) -> None:
         """Make the strand and let it run at the next turn."""
-        strand = Strand(self._live(), loop, f"orchestra:{self.name}", self._scheduler.poke)
+        strand = Strand(self._live(), loop, f"orchestra:{self.name}", self._scheduler.poke, self._scheduler)
         self.inbox.strand = strand
         self.inbox.work = strand.step
         self._scheduler.add(strand.step)

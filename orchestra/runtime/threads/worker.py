@@ -21,21 +21,27 @@ class Worker:
     All calls of one thread run in one copy of the context variables of who made the first.
     """
 
-    __slots__ = ("_bell", "_home", "_jobs", "_thread")
+    __slots__ = ("_abandoned", "_bell", "_home", "_jobs", "_thread")
 
     def __init__(self, home: Home) -> None:
         self._home = home
         self._jobs: deque[tuple[Callable[[], Any], Outcome] | None] = deque()
         self._bell = Bell()
         self._thread: threading.Thread | None = None
+        self._abandoned: asyncio.Future[None] | None = None
 
     async def call(self, function: Callable[[], Any]) -> Any:
         """Run a function in the thread; give its result, or raise its error.
 
         A thread cannot be cancelled: when the caller is, what would wait in the thread raises `Closed`, and
-        the function is waited for all the same.
+        the function is waited for all the same, until the thread is abandoned.
         """
         loop = asyncio.get_running_loop()
+        if self._abandoned is None:
+            self._abandoned = loop.create_future()
+        abandoned = self._abandoned
+        if abandoned.done():
+            raise asyncio.CancelledError
         outcome: Outcome = loop.create_future()
         self._jobs.append((function, outcome))
         if self._thread is None:
@@ -43,8 +49,10 @@ class Worker:
         self._bell.ring()
         cancelled: asyncio.CancelledError | None = None
         while not outcome.done():
+            if abandoned.done():
+                raise cancelled or asyncio.CancelledError
             try:
-                await asyncio.wait([outcome])
+                await asyncio.wait([outcome, abandoned], return_when=asyncio.FIRST_COMPLETED)
             except asyncio.CancelledError as told:
                 cancelled = told
                 self._home.cancel()
@@ -55,14 +63,22 @@ class Worker:
             raise error
         return result
 
-    def end(self) -> None:
-        """End the thread, which does nothing at the time, and see it off."""
-        if self._thread is not None:
+    def abandon(self) -> None:
+        """Wait for the thread no longer: it ends when its function returns, and keeps nothing from ending."""
+        if self._abandoned is not None and not self._abandoned.done():
+            self._abandoned.set_result(None)
             self._jobs.append(None)
             self._bell.ring()
-            self._thread.join(1.0)
-            self._thread = None
-            self._home.ident = 0
+
+    def end(self) -> None:
+        """End the thread, which does nothing at the time, and see it off."""
+        if self._thread is None or (self._abandoned is not None and self._abandoned.done()):
+            return
+        self._jobs.append(None)
+        self._bell.ring()
+        self._thread.join(1.0)
+        self._thread = None
+        self._home.ident = 0
 
     def where(self) -> str | None:
         """Where the thread stands in its source; None when there is none."""
