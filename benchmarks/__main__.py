@@ -1,4 +1,4 @@
-"""`python -m benchmarks [send] [ring] [start] [congestion] [priority]`: measure, print, write JSON."""
+"""`python -m benchmarks [send] [ring] [start] [congestion] [priority] [thread]`: measure, print, write."""
 
 import argparse
 import sys
@@ -41,12 +41,19 @@ def _priority(quick: bool) -> Sequence[Group]:
     return [priority.group(samples=200 if quick else 1_000)]
 
 
+def _thread(quick: bool) -> Sequence[Group]:
+    from benchmarks import thread
+
+    return [thread.group(count=5_000 if quick else 50_000)]
+
+
 GROUPS: dict[str, Callable[[bool], Sequence[Group]]] = {
     "send": _send,
     "ring": _ring,
     "start": _start,
     "congestion": _congestion,
     "priority": _priority,
+    "thread": _thread,
 }
 ROUNDS, QUICK_ROUNDS = 15, 5
 

@@ -1,7 +1,7 @@
 """What each figure must reach: the only place where the bars stand.
 
 A bar of a message or a hop is a ratio to the floor; a bar of a start is in milliseconds; a bar of a rate, of
-a publish and of an urgent message is a ratio to another case of its group.
+a publish, of an urgent message and of a message to a thread is a ratio to another case of its group.
 """
 
 from collections.abc import Mapping
@@ -45,6 +45,10 @@ def urgent(backlog: int) -> str:
     return f"urgent, {backlog:,} wait"
 
 
+TO_THREAD = "from the loop to a thread"
+FROM_THREAD = "from a thread to the loop"
+THERE_AND_BACK = "from the loop to a thread and back"
+
 BACKLOGS = (10, 1_000, 100_000)
 
 BARS: Mapping[str, float] = {
@@ -61,6 +65,7 @@ BARS: Mapping[str, float] = {
     START_STOP: 100,
     PUBLISH_TO_TWO: 1.8,
     urgent(BACKLOGS[-1]): 1.5,
+    TO_THREAD: 0.25,
 }
 """What a figure must not exceed."""
 

@@ -18,7 +18,7 @@ from benchmarks.bars import AT_LEAST, BARS
 from benchmarks.floor import floor_ns
 
 GC_POLICY = "garbage collected before each case, and the collector stays on while it runs"
-CLOCK = "CPU time (wall time for start, stop and congestion)"
+CLOCK = "CPU time (wall time for start, stop, congestion and threads)"
 
 
 @attrs.frozen

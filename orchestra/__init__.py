@@ -1,7 +1,7 @@
 """Declare the long-lived parts of a program in one class; the wiring between them is generated."""
 
 from orchestra.box import Box, Live, boxed
-from orchestra.context import Conductor, Context
+from orchestra.context import BlockingContext, Conductor, Context
 from orchestra.declaration import subsystem
 from orchestra.decorator import orchestra, plan_of
 from orchestra.errors import (
@@ -28,6 +28,7 @@ from orchestra.runtime.letters import DeadLetter
 from orchestra.runtime.meters import LaneMeters, Meters
 from orchestra.runtime.pressure import Congestion
 from orchestra.runtime.running import Running
+from orchestra.runtime.threads.handle import Threadsafe
 from orchestra.subsystems import Actor, Subsystem, handles
 from orchestra.supervision import Restart, deferred
 from orchestra.timer import Missed, Timer
@@ -37,6 +38,7 @@ __all__ = [
     "Actor",
     "Block",
     "BlockFirst",
+    "BlockingContext",
     "Box",
     "BoxError",
     "Closed",
@@ -65,6 +67,7 @@ __all__ = [
     "StopTimeout",
     "Subsystem",
     "SubsystemStalled",
+    "Threadsafe",
     "Timer",
     "UndeclaredMessage",
     "UndeclaredOverflow",

@@ -186,7 +186,7 @@ class _Links:
     def _waiting(self, place: _Place, below: Iterable[_Waiting]) -> _Waiting:
         """What the method gives, from how it is written and from what those that it forwards to give."""
         kind = self._chain[place.depth]
-        blocking = _is_blocking(self._subsystem)
+        blocking = self._subsystem.blocking
         if is_coroutine(kind, place.name):
             if blocking:
                 raise Wrong(
@@ -205,11 +205,6 @@ def _check(kind: type) -> None:
     hooks_of(kind)
     if overridden(kind, "handle"):
         check_arguments(kind, "handle", 2, "(self, ctx, message)")
-
-
-def _is_blocking(subsystem: SubsystemPlan) -> bool:
-    """Whether it runs in a thread of its own, where nothing is awaited."""
-    return bool(getattr(subsystem, "blocking", False))
 
 
 def _names(places: Iterable[_Place], taken: set[str]) -> dict[_Place, str]:

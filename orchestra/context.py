@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, Generic, Never, Self, overload
+from typing import Any, Generic, Never, ParamSpec, Self, overload
 
 from typing_extensions import TypeVar
 
@@ -14,13 +14,14 @@ from orchestra.recipient import Recipient
 from orchestra.reply import Reply
 from orchestra.timer import Missed, Timer
 
-__all__ = ["Conductor", "Context"]
+__all__ = ["BlockingContext", "Conductor", "Context"]
 
 In = TypeVar("In", default=Any)
 Out = TypeVar("Out", contravariant=True, default=Any)
 Signal = TypeVar("Signal", covariant=True, default=Never)
 T = TypeVar("T")
 Sig_contra = TypeVar("Sig_contra", contravariant=True, default=Any)
+P = ParamSpec("P")
 R = TypeVar("R")
 M = TypeVar("M")
 
@@ -248,6 +249,17 @@ class Context(Generic[In, Out, Signal]):
         """
         raise NotImplementedError
 
+    async def run_blocking(self, function: Callable[P, R], /, *args: P.args, **keywords: P.kwargs) -> R:
+        """Run a function that blocks in a thread of the orchestra's own, and wait for its result.
+
+        The threads are few (`start(..., pool_threads=)`); calls that find none free wait in order. The
+        function sees a copy of the context variables. Its result and its error come back. Cancelling frees
+        the caller at once; the function runs on, and its result is dropped. The orchestra does not end before
+        it has returned: a drain waits for it, and a stop names it in `StopTimeout` when its time is over.
+        Raises `Closed` once the orchestra has ended.
+        """
+        raise NotImplementedError
+
     def stop(self) -> None:
         """Stop the whole orchestra, as `running.stop()` does, once the running handler has ended.
 
@@ -260,6 +272,94 @@ class Context(Generic[In, Out, Signal]):
 
         A plain call that returns at once. The inbox closes at once: further sends to it raise
         `Closed`, and what is queued goes to the dead letters.
+        """
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        """The field that this subsystem stands in."""
+        raise NotImplementedError
+
+    @property
+    def closed(self) -> bool:
+        """Whether the inbox takes no more messages; what is queued may still come out of it."""
+        raise NotImplementedError
+
+
+class BlockingContext(Generic[In, Out, Signal]):
+    """The side of the wiring that a subsystem with `blocking=True` sees: `Context`, synchronous.
+
+    Its verbs wait by sleeping. It belongs to the thread of its subsystem: in any other one, that of the event
+    loop too, they raise RuntimeError. A thread cannot be cancelled. When the time to stop is over, verbs that
+    wait raise `Closed` at once.
+    """
+
+    __slots__ = ()
+
+    def send(
+        self,
+        message: Out | Box[Out],
+        *,
+        priority: Priority | None = None,
+        overflow: Overflow | None = None,
+    ) -> bool:
+        """Send `message` to the subsystem that consumes its type, or to all that subscribe to it.
+
+        As `Context.send`, but it sleeps where that one would await; those who wait in threads and in the loop
+        stand in one line. A `run` too gets `Full` where it would have to wait for itself.
+        """
+        raise NotImplementedError
+
+    def try_send(
+        self,
+        message: Out | Box[Out],
+        *,
+        priority: Priority | None = None,
+        overflow: Overflow | None = None,
+    ) -> bool:
+        """Send without ever waiting: as `Context.try_send`."""
+        raise NotImplementedError
+
+    def recv(self) -> In | Signal:
+        """Receive the next item: a waiting signal first, then messages, the most urgent lane first.
+
+        Sleeps until there is one. Raises `Closed` once no more can come, as `Context.recv` does.
+        """
+        raise NotImplementedError
+
+    def try_recv(self) -> In | Signal | None:
+        """Receive the next item, or None when nothing waits. Raises `Closed` as `recv` does."""
+        raise NotImplementedError
+
+    def recv_signal(self) -> Signal:
+        """Receive the next signal and leave the messages queued: for a subsystem that is saturated.
+
+        Raises `Closed` once no signal can come any more.
+        """
+        raise NotImplementedError
+
+    def __iter__(self) -> Self:
+        """Iterate over messages and signals, as `recv` gives them; the loop ends where it raises `Closed`."""
+        return self
+
+    def __next__(self) -> In | Signal:
+        try:
+            return self.recv()
+        except Closed:
+            raise StopIteration from None
+
+    def stop(self) -> None:
+        """Stop the whole orchestra, as `running.stop()` does, once the running handler has ended.
+
+        A plain call that does not wait for the end; further calls change nothing.
+        """
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """End this subsystem once the running handler has ended; the others go on.
+
+        A plain call. When it returns the inbox is closed: further sends to it raise `Closed`, and what was
+        queued goes to the dead letters.
         """
         raise NotImplementedError
 

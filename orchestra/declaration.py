@@ -14,6 +14,7 @@ from orchestra.errors import OrchestraError
 from orchestra.inspection import (
     Stated,
     check_arguments,
+    check_plain,
     handlers_of,
     has_priority,
     hooks_of,
@@ -52,6 +53,7 @@ class Spec:
     sends: Any
     subscribes: Any
     boxed: Any
+    blocking: Any
     wip: Any
     message_capacity: Any
     priorities: Any
@@ -102,6 +104,7 @@ class FieldDeclaration:
     evict_after: float | None
     fairness: int | None
     restart: Restart | None
+    blocking: bool
     ways: Mapping[str, Way] | None
 
 
@@ -132,6 +135,7 @@ def subsystem(
     sends: Sequence[Any] = ...,
     subscribes: Sequence[Any] = ...,
     boxed: bool | None = ...,
+    blocking: bool = ...,
     message_capacity: float | Mapping[Priority, float] | None = ...,
     priorities: Sequence[Priority] | None = ...,
     overflow: Overflow | Mapping[Priority, Overflow] | None = ...,
@@ -150,6 +154,7 @@ def subsystem(
     sends: Sequence[Any] = ...,
     subscribes: Sequence[Any] = ...,
     boxed: bool | None = ...,
+    blocking: bool = ...,
     wip: Literal[False] = ...,
     message_capacity: float | Mapping[Priority, float] | None = ...,
     priorities: Sequence[Priority] | None = ...,
@@ -167,6 +172,7 @@ def subsystem(
     sends: Sequence[Any] = (),
     subscribes: Sequence[Any] = (),
     boxed: bool | None = None,
+    blocking: bool = False,
     wip: bool = False,
     message_capacity: float | Mapping[Priority, float] | None = None,
     priorities: Sequence[Priority] | None = None,
@@ -207,6 +213,10 @@ def subsystem(
     `restart=Restart(...)` lets it start again when it has failed, within limits. Without it the first failure
     stops the orchestra.
 
+    `blocking=True` runs the subsystem in a thread of its own, for work that blocks: files, databases,
+    libraries that wait. Its `run`, handlers and hooks are then plain `def`, and its `ctx` is a
+    `BlockingContext`, whose verbs have the same names and wait by themselves.
+
     `wip=True` marks a subsystem that is not written yet: it takes no constructor argument, and
     messages to it are dropped and counted. (`init` is for the type checker alone: leave it out.)
 
@@ -217,6 +227,7 @@ def subsystem(
         sends=sends,
         subscribes=subscribes,
         boxed=boxed,
+        blocking=blocking,
         wip=wip,
         message_capacity=message_capacity,
         priorities=priorities,
@@ -430,7 +441,10 @@ def _checked_field(
     _check_flags(spec)
     written = not spec.wip
     late = written and known_at_start(kind)
-    style = style_of(kind) if written and kind is not Actor else _unwritten_style(kind)
+    if written and kind is not Actor:
+        style = style_of(kind, blocking=spec.blocking)
+    else:
+        style = _unwritten_style(kind)
     consumes, subscribes, sends = _messages(spec, stated_by(kind, get_args(resolved), seen))
     prioritized = written and has_priority(kind)
     acts = written and style is Style.ACTOR
@@ -441,7 +455,9 @@ def _checked_field(
         defaults["message_capacity"],
         has_priority=prioritized or late or not written,
     )
-    handlers, hooks = _methods(kind, consumes + subscribes, seen) if acts else _NO_METHODS
+    handlers, hooks = _NO_METHODS
+    if acts:
+        handlers, hooks = _methods(kind, consumes + subscribes, seen, blocking=spec.blocking)
     return FieldDeclaration(
         name=name,
         annotation=resolved,
@@ -460,15 +476,18 @@ def _checked_field(
         evict_after=checked_evict_after(spec.evict_after, lanes),
         fairness=checked_fairness(spec.fairness, lanes),
         restart=_checked_restart(spec.restart),
+        blocking=spec.blocking,
         ways=types.MappingProxyType({}) if late else None,
     )
 
 
-def _methods(kind: type, receives: tuple[Any, ...], scope: Scope) -> _Methods:
+def _methods(kind: type, receives: tuple[Any, ...], scope: Scope, *, blocking: bool) -> _Methods:
     """What is called of an Actor. A Wrapper is checked, and what is called of it is known at start."""
     if kind is Actor:
         return _NO_METHODS
     found = handlers_of(kind, receives, scope), hooks_of(kind)
+    if blocking:
+        check_plain(kind, *found)
     return _NO_METHODS if known_at_start(kind) else found
 
 
@@ -494,6 +513,8 @@ def _resolved(name: str, annotation: Any, scope: Scope) -> Any:
 def _check_flags(spec: Spec) -> None:
     if spec.boxed is not None and not isinstance(spec.boxed, bool):
         raise Wrong(f"boxed is {spec.boxed!r}: give True, False or nothing")
+    if not isinstance(spec.blocking, bool):
+        raise Wrong(f"blocking is {spec.blocking!r}: give True or False")
     if not isinstance(spec.wip, bool):
         raise Wrong(f"wip is {spec.wip!r}: give True or False")
 

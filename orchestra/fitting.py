@@ -15,7 +15,7 @@ import attrs
 from orchestra.chains import Chain, as_wrapped, chain_of, check_lanes
 from orchestra.decorator import plan_of
 from orchestra.generate.wiring import Wiring, generate
-from orchestra.inspection import handlers_of, has_priority, hooks_of, style_of
+from orchestra.inspection import check_plain, handlers_of, has_priority, hooks_of, style_of
 from orchestra.messages import shown
 from orchestra.mistakes import Wrong, located
 from orchestra.plan import Plan, Style, SubsystemPlan
@@ -80,7 +80,7 @@ def _as_given(cls: type, subsystem: SubsystemPlan, kind: Kind) -> SubsystemPlan:
     if not isinstance(kind, type):
         return as_wrapped(cls, subsystem, kind)
     try:
-        if style_of(kind) is Style.RUN:
+        if style_of(kind, blocking=subsystem.blocking) is Style.RUN:
             return attrs.evolve(subsystem, has_priority=has_priority(kind))
         receives = (*subsystem.consumes, *subsystem.subscribes)
         given = attrs.evolve(
@@ -90,6 +90,8 @@ def _as_given(cls: type, subsystem: SubsystemPlan, kind: Kind) -> SubsystemPlan:
             handlers=handlers_of(kind, receives, scope_of(kind)),
             ways=None,
         )
+        if given.blocking:
+            check_plain(kind, given.handlers, given.hooks)
     except Wrong as wrong:
         raise located(kind, None, wrong) from wrong.__cause__
     check_lanes(cls, given)

@@ -3,7 +3,7 @@
 import functools
 import inspect
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, get_args, get_origin
 
 import attrs
@@ -32,12 +32,12 @@ class Stated:
     sends: tuple[Any, ...] | None
 
 
-def style_of(kind: type) -> Style:
-    """How `kind` is written, after checking that it can live at all."""
+def style_of(kind: type, *, blocking: bool = False) -> Style:
+    """How `kind` is written, after checking that it can live at all, in a thread where it is `blocking`."""
     if issubclass(kind, Subsystem) and issubclass(kind, Actor):
         raise Wrong(f"{shown(kind)} derives from both Subsystem and Actor: choose one")
     if issubclass(kind, Subsystem):
-        _check_run(kind)
+        _check_run(kind, blocking=blocking)
         return Style.RUN
     if not marked(kind) and not any(overrides(kind, name) for name in ("handle", *HOOKS)):
         advice = "; a class with a run of its own derives from Subsystem" if hasattr(kind, "run") else ""
@@ -48,14 +48,36 @@ def style_of(kind: type) -> Style:
     return Style.ACTOR
 
 
-def _check_run(kind: type) -> None:
+def _check_run(kind: type, *, blocking: bool) -> None:
     if not overrides(kind, "run"):
         handles = hasattr(kind, "handle") or bool(marked(kind))
         advice = "; a class with handlers derives from Actor" if handles else ""
-        raise Wrong(f"{shown(kind)} has no run: give it async def run(self, ctx){advice}")
-    if not is_coroutine(kind, "run"):
-        raise Wrong(f"{shown(kind)}.run is not a coroutine: async def run(self, ctx) is needed")
+        written = "def" if blocking else "async def"
+        raise Wrong(f"{shown(kind)} has no run: give it {written} run(self, ctx){advice}")
+    if blocking:
+        _check_plain(kind, "run", is_async=is_coroutine(kind, "run"))
+    elif not is_coroutine(kind, "run"):
+        raise Wrong(
+            f"{shown(kind)}.run is not a coroutine: write async def run(self, ctx), or give its field "
+            "blocking=True, which runs it in a thread of its own"
+        )
     check_arguments(kind, "run", 1, "(self, ctx)")
+
+
+def check_plain(kind: type, handlers: Iterable[HandlerPlan], hooks: Mapping[str, bool]) -> None:
+    """Refuse handlers and hooks that would have to be awaited, for an Actor that lives in a thread."""
+    for handler in handlers:
+        _check_plain(kind, handler.method, is_async=handler.is_async)
+    for hook, is_async in hooks.items():
+        _check_plain(kind, hook, is_async=is_async)
+
+
+def _check_plain(kind: type, name: str, *, is_async: bool) -> None:
+    if is_async:
+        raise Wrong(
+            f"{shown(kind)}.{name} is asynchronous, and blocking=True calls it in a thread: "
+            f"write def {name}, or leave blocking=True out"
+        )
 
 
 def overrides(kind: type, name: str) -> bool:

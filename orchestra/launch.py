@@ -22,6 +22,7 @@ from orchestra.runtime.letters import DeadLetter, Letters
 from orchestra.runtime.lifecycle import Phase
 from orchestra.runtime.pressure import Congestion, Pressure
 from orchestra.runtime.running import Running
+from orchestra.runtime.threads.watcher import SLOW
 
 Result = TypeVar("Result")
 Hook = Callable[[DeadLetter], object]
@@ -38,6 +39,8 @@ def start(
     dead_letters: Hook | None = None,
     on_congestion: CongestionHook | None = None,
     on_gridlock: GridlockHook | None = None,
+    slow_handler: float | None = SLOW,
+    pool_threads: int | None = None,
 ) -> "Starting":
     """Run an orchestra within the present event loop: `async with start(app) as running: ...`.
 
@@ -49,9 +52,13 @@ def start(
     they are logged. `on_congestion` is called with a `Congestion` when a lane becomes congested and when it
     has recovered; both are logged too, at most once a second for each lane. `on_gridlock` is called with a
     `Gridlock`, once for each circle of subsystems that wait for room in each other's lanes; it is logged
-    too. One instance runs once at a time. What fields hold as `deferred(...)` is made before anything runs,
-    and an error in that comes out here. Raises TypeError for what is no instance of an orchestra class,
-    when a field holds no subsystem, and for a hook that would have to be awaited.
+    too. A handler that keeps the loop for more than `slow_handler` seconds (None: never) is warned of by
+    name. `pool_threads` limits the threads of `ctx.run_blocking`; by default there are up to four more than
+    cores, and no more than 32.
+
+    One instance runs once at a time. What fields hold as `deferred(...)` is made before anything runs, and an
+    error in that comes out here. Raises TypeError for what is no instance of an orchestra class, when a field
+    holds no subsystem, for a hook that would have to be awaited, and for limits that are no such numbers.
     """
     if inspect.iscoroutinefunction(dead_letters):
         raise TypeError("dead_letters takes a plain function: it is called in the middle of a stop")
@@ -59,7 +66,18 @@ def start(
         raise TypeError("on_congestion takes a plain function: it is called in the middle of a send")
     if inspect.iscoroutinefunction(on_gridlock):
         raise TypeError("on_gridlock takes a plain function: it is called in the middle of a send")
-    return Starting(app, dead_letters, on_congestion, on_gridlock)
+    threads = _thread_options(slow_handler, pool_threads)
+    return Starting(app, dead_letters, on_congestion, on_gridlock, threads)
+
+
+def _thread_options(slow_handler: Any, pool_threads: Any) -> dict[str, Any]:
+    """What was given about threads, checked."""
+    numeric = isinstance(slow_handler, int | float) and not isinstance(slow_handler, bool)
+    if slow_handler is not None and not (numeric and slow_handler > 0):
+        raise TypeError(f"slow_handler is {slow_handler!r}: give a number of seconds above 0, or None")
+    if pool_threads is not None and (type(pool_threads) is not int or pool_threads < 1):
+        raise TypeError(f"pool_threads is {pool_threads!r}: give a whole number of 1 or more")
+    return {"slow_handler": slow_handler, "pool_threads": pool_threads}
 
 
 class Starting:
@@ -71,7 +89,9 @@ class Starting:
         hook: Hook | None,
         on_congestion: CongestionHook | None,
         on_gridlock: GridlockHook | None,
+        threads: dict[str, Any],
     ) -> None:
+        self._threads = threads
         self._app = app
         self._on_gridlock = on_gridlock
         self._hook = hook
@@ -86,9 +106,8 @@ class Starting:
         self._running = Running(declared)
         instances = instances_of(app, declared, self._running)
         plan, wiring = wiring_for(type(app), instances)
-        ensemble = Ensemble(
-            plan, Letters(self._hook), Pressure(self._on_congestion), Gridlocks(self._on_gridlock)
-        )
+        pressure, gridlocks = Pressure(self._on_congestion), Gridlocks(self._on_gridlock)
+        ensemble = Ensemble(plan, Letters(self._hook), pressure, gridlocks, **self._threads)
         remakers = remakers_of(app, self._running, instances)
         self._running.wire(assemble(app, plan, wiring, ensemble, instances, remakers))
         _running[id(app)] = app, ensemble
@@ -130,6 +149,8 @@ def run(
     dead_letters: Hook | None = None,
     on_congestion: CongestionHook | None = None,
     on_gridlock: GridlockHook | None = None,
+    slow_handler: float | None = SLOW,
+    pool_threads: int | None = None,
     timeout: float = PATIENCE,
 ) -> None: ...
 @overload
@@ -140,6 +161,8 @@ def run(
     dead_letters: Hook | None = None,
     on_congestion: CongestionHook | None = None,
     on_gridlock: GridlockHook | None = None,
+    slow_handler: float | None = SLOW,
+    pool_threads: int | None = None,
     timeout: float = PATIENCE,
 ) -> Result | None: ...
 def run(
@@ -149,6 +172,8 @@ def run(
     dead_letters: Hook | None = None,
     on_congestion: CongestionHook | None = None,
     on_gridlock: GridlockHook | None = None,
+    slow_handler: float | None = SLOW,
+    pool_threads: int | None = None,
     timeout: float = PATIENCE,
 ) -> Any:
     """Run an orchestra as the whole program, in an event loop of its own, until it has ended.
@@ -170,7 +195,14 @@ def run(
             "run() makes an event loop of its own, and one runs already: use `async with start(app)`"
         )
     _check_main(app, main)
-    starting = start(app, dead_letters=dead_letters, on_congestion=on_congestion, on_gridlock=on_gridlock)
+    starting = start(
+        app,
+        dead_letters=dead_letters,
+        on_congestion=on_congestion,
+        on_gridlock=on_gridlock,
+        slow_handler=slow_handler,
+        pool_threads=pool_threads,
+    )
     asked = asyncio.Event()
     with asyncio.Runner() as runner:
         with _signals(runner.get_loop(), asked.set):

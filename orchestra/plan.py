@@ -9,6 +9,7 @@ import attrs
 
 from orchestra.box import boxed_switch
 from orchestra.graph import Graph, graph_of
+from orchestra.messages import class_of
 from orchestra.overflow import Overflow
 from orchestra.priority import Priority
 from orchestra.supervision import Restart
@@ -62,7 +63,7 @@ class SubsystemPlan:
     `senders` names the subsystems that may send to this one by declaration, itself too.
     A sender is freed from this receiver when it has taken nothing for `evict_after` seconds; after
     `fairness` messages in a row from more urgent lanes one of a lower lane is taken; when it has failed
-    it starts again as `restart` says. None is off.
+    it starts again as `restart` says. None is off. `blocking` is True when it lives in a thread of its own.
     `ways` is None but for an Actor that is wrapped: then it tells where each method that is called is. It is
     empty where only the instance tells what is called, and then there are no `handlers` and `hooks` yet.
     """
@@ -84,6 +85,7 @@ class SubsystemPlan:
     evict_after: float | None = None
     fairness: int | None = None
     restart: Restart | None = None
+    blocking: bool = False
     ways: Mapping[str, Way] | None = None
 
     @property
@@ -137,6 +139,22 @@ class Plan:
     def graph(self) -> Graph:
         """Who may send what to whom; made when it is first asked for."""
         return graph_of(self)
+
+    @cached_property
+    def shared(self) -> frozenset[str]:
+        """The inboxes that threads use: those of blocking subsystems, and those that they may send to.
+
+        What leaves the orchestra goes through one that is called "outgoing".
+        """
+        blocking = {each.name for each in self.subsystems.values() if each.blocking and not each.wip}
+        reached = {each.name for each in self.subsystems.values() if blocking.intersection(each.senders)}
+        out = {"outgoing"} if any(self.leads_out(name) for name in blocking) else set[str]()
+        return frozenset(blocking | reached | out)
+
+    def leads_out(self, sender: str) -> bool:
+        """Whether a subsystem may send what leaves the orchestra."""
+        sends = [class_of(sent) for sent in self.subsystems[sender].sends]
+        return any(issubclass(out, kind) or issubclass(kind, out) for out in self.outgoing for kind in sends)
 
     def route_of(self, kind: type) -> Route | None:
         """The route of messages of exactly this class: its own, else that of the nearest of its bases."""

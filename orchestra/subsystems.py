@@ -6,7 +6,6 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from orchestra.context import Context
 from orchestra.errors import DeclarationError
 from orchestra.priority import Priority
 
@@ -43,7 +42,8 @@ class Subsystem(Generic[In, SOut]):
     def run(self, ctx: Any, /) -> Any:
         """Live: receive, work and send until the loop over `ctx` ends or the work is done.
 
-        Write it as `async def run(self, ctx: Context[In, SOut, Signal]) -> None`. The subsystem
+        Write it as `async def run(self, ctx: Context[In, SOut, Signal]) -> None`; with `blocking=True` in its
+        field as `def run(self, ctx: BlockingContext[In, SOut, Signal]) -> None`. The subsystem
         has finished when it returns; what is still queued then goes to the dead letters. An error
         that leaves it stops the orchestra. At a stop the receiving methods of `ctx` end; when the
         time to stop is over `run` is cancelled.
@@ -62,23 +62,24 @@ class Actor(Generic[In, SOut]):
             def handle(self, ctx: Context[Line, Count, Flush], message: Line) -> None:
                 ctx.try_send(Count(len(message.text.split())))
 
-    Only hooks that a class really has are called.
+    Only hooks that a class really has are called. `ctx` is a `Context[In, SOut, Signal]`, or a
+    `BlockingContext` of the same where the field has `blocking=True`; every method is then a plain `def`.
     """
 
-    def handle(self, ctx: Context[In, SOut, Any], message: In, /) -> Any:
+    def handle(self, ctx: Any, message: In, /) -> Any:
         """Handle one message. An error that leaves it stops the orchestra."""
         raise NotImplementedError(f"{type(self).__qualname__} has no handle")
 
-    def started(self, ctx: Context[In, SOut, Any], /) -> Any:
+    def started(self, ctx: Any, /) -> Any:
         """Called once before the first message or signal."""
 
-    def stopped(self, ctx: Context[In, SOut, Any], /) -> Any:
+    def stopped(self, ctx: Any, /) -> Any:
         """Called once after the last message or signal, if `started` succeeded; also after a failure."""
 
-    def on_signal(self, ctx: Context[In, SOut, Any], signal: Any, /) -> Any:
+    def on_signal(self, ctx: Any, signal: Any, /) -> Any:
         """Called for each signal, always before messages that still wait."""
 
-    def deadline_passed(self, ctx: Context[In, SOut, Any], deadline: float, /) -> Any:
+    def deadline_passed(self, ctx: Any, deadline: float, /) -> Any:
         """Called when the deadline that `ctx.set_deadline` or `ctx.set_timeout` set has passed.
 
         It comes before all signals and messages that wait. `deadline` is the time that has passed, in the

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from orchestra.generate.names import kind_name
 from orchestra.generate.receiving import (
     Receipt,
+    held,
     write_count,
     write_lanes,
     write_nonlocal,
@@ -18,6 +19,7 @@ from orchestra.generate.receiving import (
     write_take,
     write_taken,
 )
+from orchestra.generate.threads import write_thread_take
 from orchestra.generate.writer import Writer
 from orchestra.messages import class_of
 from orchestra.plan import HandlerPlan, SubsystemPlan
@@ -37,19 +39,44 @@ def is_synchronous(subsystem: SubsystemPlan) -> bool:
     )
 
 
+def write_thread_worker(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, function: str) -> None:
+    """Write a function that makes `serve` for an Actor in a thread of its own."""
+    with writer.block(f"def {function}(inbox, ctx, actor, part)"):
+        writer.line(f'"""How {subsystem.name} is served: in a thread of its own."""')
+        methods = _write_methods(writer, subsystem)
+        write_lanes(writer, receipt)
+        writer.line()
+        with writer.block("def serve()"):
+            write_nonlocal(writer, receipt)
+            writer.line("message = None")
+            with writer.block("try"):
+                with writer.block("while True"):
+                    write_thread_take(writer, receipt)
+                    with writer.block("if message is not None"):
+                        write_open(writer, receipt)
+                        _write_choice(writer, subsystem, methods)
+                    with writer.block("elif signals"):
+                        _write_hook(writer, subsystem)
+                    with writer.block("elif not inbox.sleep()"):
+                        writer.line("return")
+            with writer.block("except BaseException"):
+                writer.line("inbox.current = message")
+                writer.line("raise")
+        write_taken(writer, receipt)
+        writer.line()
+        writer.line("return serve, taken")
+
+
 def write_worker(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, function: str) -> None:
     """Write a function that makes what serves one Actor: `work` or `serve`."""
+    if subsystem.blocking:
+        write_thread_worker(writer, subsystem, receipt, function)
+        return
     synchronous = is_synchronous(subsystem)
     with writer.block(f"def {function}(inbox, ctx, actor, part)"):
         how = "straight from the ready-queue" if synchronous else "as a coroutine that parks"
         writer.line(f'"""How {subsystem.name} is served: {how}."""')
-        names = writer.names.nested()
-        methods = {method: names.unique(method) for method in _methods(subsystem)}
-        for method, name in methods.items():
-            writer.line(f"{name} = actor.{method}")
-        for hook in _HOOKS:
-            if hook in subsystem.hooks:
-                writer.line(f"{hook} = actor.{hook}")
+        methods = _write_methods(writer, subsystem)
         if not synchronous:
             writer.line("park = inbox.park")
         write_lanes(writer, receipt)
@@ -61,6 +88,17 @@ def write_worker(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, fun
         write_taken(writer, receipt)
         writer.line()
         writer.line(f"return {'work' if synchronous else 'serve'}, taken")
+
+
+def _write_methods(writer: Writer, subsystem: SubsystemPlan) -> Methods:
+    names = writer.names.nested()
+    methods = {method: names.unique(method) for method in _methods(subsystem)}
+    for method, name in methods.items():
+        writer.line(f"{name} = actor.{method}")
+    for hook in _HOOKS:
+        if hook in subsystem.hooks:
+            writer.line(f"{hook} = actor.{hook}")
+    return methods
 
 
 def _methods(subsystem: SubsystemPlan) -> Iterable[str]:
@@ -76,9 +114,10 @@ def _write_work(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, meth
             with writer.block("while budget"):
                 with writer.block("if signals"):
                     _write_signal(writer, subsystem)
-                write_take(writer, receipt, "if", batch=True)
-                with writer.block("else"):
-                    writer.line("break")
+                with held(writer, receipt):
+                    write_take(writer, receipt, "if", batch=True)
+                    with writer.block("else"):
+                        writer.line("break")
                 write_open(writer, receipt)
                 writer.line("budget -= 1")
                 _write_choice(writer, subsystem, methods)
@@ -91,8 +130,12 @@ def _write_work(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, meth
             writer.line("part.again()")
         with writer.block("elif inbox.over"):
             writer.line("part.served()")
-        with writer.block("else"):
-            writer.line("inbox.idle = True")
+        if receipt.shared:
+            with writer.block("elif not inbox.sleeps()"):
+                writer.line("part.again()")
+        else:
+            with writer.block("else"):
+                writer.line("inbox.idle = True")
         writer.line("return budget")
 
 
@@ -108,13 +151,10 @@ def _write_serve(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, met
                 with writer.block("if not left"):
                     writer.line("left = await inbox.breathe()")
                     writer.line("continue")
-                write_take(writer, receipt, "if")
-                with writer.block("elif inbox.over"):
-                    writer.line("return")
-                with writer.block("else"):
-                    writer.line("inbox.idle = True")
-                    writer.line("await park")
-                    writer.line("continue")
+                if receipt.shared:
+                    _write_shared_take(writer, receipt)
+                else:
+                    _write_take_or_park(writer, receipt)
                 writer.line("left -= 1")
                 write_open(writer, receipt)
                 _write_choice(writer, subsystem, methods)
@@ -124,13 +164,40 @@ def _write_serve(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, met
             writer.line("raise")
 
 
+def _write_take_or_park(writer: Writer, receipt: Receipt) -> None:
+    write_take(writer, receipt, "if")
+    with writer.block("elif inbox.over"):
+        writer.line("return")
+    with writer.block("else"):
+        writer.line("inbox.idle = True")
+        writer.line("await park")
+        writer.line("continue")
+
+
+def _write_shared_take(writer: Writer, receipt: Receipt) -> None:
+    """Write the same for an inbox that threads put into: nothing is awaited under its lock."""
+    with held(writer, receipt):
+        write_take(writer, receipt, "if")
+    with writer.block("if message is None"):
+        with writer.block("if inbox.over"):
+            writer.line("return")
+        with writer.block("if inbox.sleeps()"):
+            writer.line("await park")
+        writer.line("continue")
+
+
 def _write_signal(writer: Writer, subsystem: SubsystemPlan) -> None:
+    if any(hook in subsystem.hooks for hook in _HOOKS):
+        writer.line("message = None")
+    _write_hook(writer, subsystem)
+    writer.line("continue")
+
+
+def _write_hook(writer: Writer, subsystem: SubsystemPlan) -> None:
     hooks = [hook for hook in _HOOKS if hook in subsystem.hooks]
     if not hooks:
         writer.line("inbox.take_signal()")
-        writer.line("continue")
         return
-    writer.line("message = None")
     writer.line("signal = inbox.take_signal()")
     first = "if"
     if "deadline_passed" in hooks:
@@ -140,7 +207,6 @@ def _write_signal(writer: Writer, subsystem: SubsystemPlan) -> None:
     if "on_signal" in hooks:
         with writer.block(f"{first} signal is not None"):
             writer.line(_call_hook(subsystem, "on_signal", "signal"))
-    writer.line("continue")
 
 
 def _write_choice(writer: Writer, subsystem: SubsystemPlan, methods: Methods) -> None:

@@ -1,6 +1,9 @@
 """The sending side of one subsystem: for each type it sends, the lane, the box and the room, decided."""
 
-from collections.abc import Iterable, Mapping
+import enum
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from threading import get_ident
 
 from orchestra.box import Codec
 from orchestra.generate.names import kind_name, lane_name
@@ -26,20 +29,34 @@ def write_outbox(
     one message, requests, types that are not sent) goes to the general way, `post`.
     """
     direct = [route for kind in kinds if (route := _direct(plan, kind)) is not None]
+    threaded = sender in plan.subsystems and plan.subsystems[sender].blocking
     with writer.block(f"def {function}(post, inboxes, scheduler)"):
-        writer.line(f'"""What {sender} sends: {_summary(direct)}."""')
+        where = " from its thread" if threaded else ""
+        writer.line(f'"""What {sender} sends{where}: {_summary(direct)}."""')
+        if threaded:
+            writer.line("home = post.home")
         receivers = dict.fromkeys(receiver for route in direct for receiver in receivers_of(route))
         together = [receivers_of(route) for route in direct if len(receivers_of(route)) > 1]
         told_together = {receiver for group in together for receiver in group}
         for receiver in receivers:
             _write_receiver(writer, plan, receiver, broadcast=receiver in told_together)
-        if any(_is_actor(plan.subsystems.get(receiver)) for receiver in receivers):
+        if any(
+            _is_actor(plan.subsystems.get(receiver)) for receiver in receivers if receiver not in plan.shared
+        ):
             writer.line("ready = scheduler.ready.append")
-        for is_async in (True, False):
+        for mode in (Mode.SLEEP if threaded else Mode.AWAIT, Mode.NEVER):
             writer.line()
-            _write_send(writer, plan, codecs, direct, is_async=is_async)
+            _write_send(writer, plan, codecs, direct, mode, threaded=threaded)
         writer.line()
         writer.line("return send, try_send")
+
+
+class Mode(enum.Enum):
+    """How a send waits where there is no room."""
+
+    AWAIT = enum.auto()
+    SLEEP = enum.auto()
+    NEVER = enum.auto()
 
 
 def receivers_of(route: Route) -> tuple[str, ...]:
@@ -67,6 +84,8 @@ def _summary(routes: list[Route]) -> str:
 def _write_receiver(writer: Writer, plan: Plan, receiver: str, *, broadcast: bool) -> None:
     subsystem = plan.subsystems.get(receiver)
     writer.line(f'{receiver}_inbox = inboxes["{receiver}"]')
+    if receiver in plan.shared:
+        writer.line(f"{receiver}_lock = {receiver}_inbox.lock")
     if subsystem is not None and (subsystem.has_priority or len(subsystem.lanes) > 1):
         writer.line(f"{receiver}_lanes = {receiver}_inbox.by_priority")
     if subsystem is not None and subsystem.has_priority:
@@ -86,21 +105,33 @@ def _default_lane(subsystem: SubsystemPlan | None, receiver: str) -> str | None:
     return None if subsystem.has_priority else lane_name(receiver, Priority.NORMAL)
 
 
-def _write_send(writer: Writer, plan: Plan, codecs: Codecs, direct: list[Route], *, is_async: bool) -> None:
-    header = "async def send" if is_async else "def try_send"
+def _write_send(
+    writer: Writer, plan: Plan, codecs: Codecs, direct: list[Route], mode: Mode, *, threaded: bool
+) -> None:
+    header = {Mode.AWAIT: "async def send", Mode.SLEEP: "def send", Mode.NEVER: "def try_send"}[mode]
     with writer.block(f"{header}(message, priority=None, overflow=None)"):
+        if threaded:
+            write_home(writer)
         if direct:
             writer.line("kind = message.__class__")
         for route in direct:
             write = _write_case if len(receivers_of(route)) == 1 else _write_broadcast
-            write(writer, plan, codecs, route, is_async=is_async)
-        if is_async:
-            writer.line("return await post.send(message, priority, overflow)")
-        else:
-            writer.line("return post.try_send(message, priority, overflow)")
+            write(writer, plan, codecs, route, mode)
+        general = {
+            Mode.AWAIT: "await post.send",
+            Mode.SLEEP: "post.send_in_thread",
+            Mode.NEVER: "post.try_send",
+        }
+        writer.line(f"return {general[mode]}(message, priority, overflow)")
 
 
-def _write_case(writer: Writer, plan: Plan, codecs: Codecs, route: Route, *, is_async: bool) -> None:
+def write_home(writer: Writer) -> None:
+    """Write the refusal of every thread but the one that the subsystem lives in."""
+    with writer.block(f"if {writer.bind(get_ident, 'get_ident')}() != home.ident"):
+        writer.line("home.refuse()")
+
+
+def _write_case(writer: Writer, plan: Plan, codecs: Codecs, route: Route, mode: Mode) -> None:
     """Write what is done with a class that one subsystem receives."""
     (receiver,) = receivers_of(route)
     subsystem = plan.subsystems.get(receiver)
@@ -115,15 +146,24 @@ def _write_case(writer: Writer, plan: Plan, codecs: Codecs, route: Route, *, is_
             _write_choice(writer, receiver, fixed)
             lane, queue, append = "lane", "lane.queue", "lane.queue.append"
         entry = _write_entry(writer, codecs, route, receiver)
-        with writer.block(f"if len({queue}) < {lane}.room"):
-            writer.line(f"{append}({entry})")
-            _write_wake(writer, subsystem, receiver)
-            writer.line("return True")
-        _write_quick_refusal(writer, subsystem, lane)
-        if is_async:
-            writer.line(f"return await {lane}.put({entry}, message)")
-        else:
-            writer.line(f"return {lane}.put_now({entry}, message)")
+        with _held(writer, plan, receiver):
+            with writer.block(f"if len({queue}) < {lane}.room"):
+                writer.line(f"{append}({entry})")
+                _write_wake(writer, plan, receiver)
+                writer.line("return True")
+            _write_quick_refusal(writer, subsystem, lane)
+        put = {Mode.AWAIT: "await {}.put", Mode.SLEEP: "{}.put_in_thread", Mode.NEVER: "{}.put_now"}[mode]
+        writer.line(f"return {put.format(lane)}({entry}, message)")
+
+
+@contextmanager
+def _held(writer: Writer, plan: Plan, receiver: str) -> Generator[None, None, None]:
+    """Write what follows under the lock of an inbox that threads share."""
+    if receiver not in plan.shared:
+        yield
+        return
+    with writer.block(f"with {receiver}_lock"):
+        yield
 
 
 def _write_quick_refusal(writer: Writer, subsystem: SubsystemPlan | None, lane: str) -> None:
@@ -140,7 +180,7 @@ def _policies(subsystem: SubsystemPlan | None) -> list[Overflow]:
     return [] if subsystem is None else [lane.overflow for lane in subsystem.lanes]
 
 
-def _write_broadcast(writer: Writer, plan: Plan, codecs: Codecs, route: Route, *, is_async: bool) -> None:
+def _write_broadcast(writer: Writer, plan: Plan, codecs: Codecs, route: Route, mode: Mode) -> None:
     """Write what is done with a class that several subsystems receive: each lane is asked once, in turn.
 
     Lanes that had no room at once are dealt with together, when every other one has the message.
@@ -152,15 +192,17 @@ def _write_broadcast(writer: Writer, plan: Plan, codecs: Codecs, route: Route, *
         for receiver in route.receivers:
             subsystem = plan.subsystems[receiver]
             lane, entry = lane_name(receiver, Priority.NORMAL), entries[receiver]
-            _write_offer(writer, subsystem, lane, entry, asked=_is_asked(plan, receiver))
+            with _held(writer, plan, receiver):
+                _write_offer(writer, plan, subsystem, lane, entry)
         with writer.block("if late"):
             count = len(route.receivers)
             places = f"post.living(late, {count})"
-            if is_async:
-                writer.line(f"others = len(late) < {count}")
-                writer.line(f"return await post.spread({places}, message, others=others) and taken")
-            else:
+            if mode is Mode.NEVER:
                 writer.line(f"return post.spread_now({places}, message) and taken")
+            else:
+                spread = "await post.spread" if mode is Mode.AWAIT else "post.spread_in_thread"
+                writer.line(f"others = len(late) < {count}")
+                writer.line(f"return {spread}({places}, message, others=others) and taken")
         writer.line("return taken")
 
 
@@ -169,7 +211,7 @@ def _is_asked(plan: Plan, receiver: str) -> bool:
     return any(route.replies and receiver in route.receivers for route in plan.routes.values())
 
 
-def _write_offer(writer: Writer, subsystem: SubsystemPlan, lane: str, entry: str, *, asked: bool) -> None:
+def _write_offer(writer: Writer, plan: Plan, subsystem: SubsystemPlan, lane: str, entry: str) -> None:
     """Write what is done with one lane of a broadcast. A marked lane has no room, so the mark comes first."""
     policy = _policy(subsystem)
     first = "if"
@@ -180,8 +222,8 @@ def _write_offer(writer: Writer, subsystem: SubsystemPlan, lane: str, entry: str
         first = "elif"
     with writer.block(f"{first} len({lane}_queue) < {lane}.room"):
         writer.line(f"{lane}_append({entry})")
-        _write_wake(writer, subsystem, subsystem.name)
-    if isinstance(policy, DropOldest) and asked:
+        _write_wake(writer, plan, subsystem.name)
+    if isinstance(policy, DropOldest) and _is_asked(plan, subsystem.name):
         with writer.block(f"elif {lane}.displaces"):
             writer.line(f"{lane}.displace({entry})")
     elif isinstance(policy, DropOldest):
@@ -207,11 +249,11 @@ def _write_entries(writer: Writer, codecs: Codecs, route: Route) -> dict[str, st
     return {receiver: "box" if receiver in route.boxed else "message" for receiver in route.receivers}
 
 
-def _write_wake(writer: Writer, subsystem: SubsystemPlan | None, receiver: str) -> None:
+def _write_wake(writer: Writer, plan: Plan, receiver: str) -> None:
     """Write what lets a waiting receiver go on; nobody but the Actor itself receives from its inbox."""
     inbox = f"{receiver}_inbox"
     with writer.block(f"if {inbox}.idle"):
-        if not _is_actor(subsystem):
+        if receiver in plan.shared or not _is_actor(plan.subsystems.get(receiver)):
             writer.line(f"{inbox}.wake()")
             return
         writer.line(f"{inbox}.idle = False")

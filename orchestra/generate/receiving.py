@@ -1,12 +1,15 @@
 """The receiving side: signals first, then the lanes by level, then waiting."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 import attrs
 
 from orchestra.box import Box
 from orchestra.generate.names import kind_name, lane_name
 from orchestra.generate.outbox import receivers_of
 from orchestra.generate.writer import Writer
-from orchestra.overflow import Block
+from orchestra.overflow import Block, DropOldest
 from orchestra.plan import LanePlan, Plan
 
 
@@ -16,7 +19,8 @@ class Receipt:
 
     `lanes` stand most urgent first; `opens` says whether an entry may be a box; `fairness` is after how
     many messages in a row a lower lane has its turn; `circular` that messages may come back to their sender,
-    so that it matters for the end which tasks are still at work.
+    so that it matters for the end which tasks are still at work; `shared` that threads use the inbox too;
+    `locked` that even who takes needs its lock, because others may take too or several things are looked at.
     """
 
     name: str
@@ -25,6 +29,8 @@ class Receipt:
     kinds: tuple[type, ...]
     fairness: int | None
     circular: bool
+    shared: bool
+    locked: bool
 
     @classmethod
     def of(cls, plan: Plan, name: str, lanes: tuple[LanePlan, ...], fairness: int | None = None) -> "Receipt":
@@ -32,7 +38,15 @@ class Receipt:
         routes = [route for route in plan.routes.values() if name in receivers_of(route)]
         opens = any(name in route.boxed for route in routes)
         return cls(
-            name, lanes, opens, tuple(route.kind for route in routes), fairness, _is_circular(plan, name)
+            name=name,
+            lanes=lanes,
+            opens=opens,
+            kinds=tuple(route.kind for route in routes),
+            fairness=fairness,
+            circular=_is_circular(plan, name),
+            shared=name in plan.shared,
+            locked=name in plan.shared
+            and (fairness is not None or any(isinstance(lane.overflow, DropOldest) for lane in lanes)),
         )
 
     def lane(self, lane: LanePlan) -> str:
@@ -60,7 +74,7 @@ def write_receiver(writer: Writer, receipt: Receipt, function: str) -> None:
     They are `recv`, `try_recv`, `recv_signal`, and `following`, which `async for` calls.
     """
     with writer.block(f"def {function}(inbox)"):
-        writer.line(f'"""How {receipt.name} receives: signals, then {_told(receipt)}."""')
+        writer.line(f'"""How {receipt.name} receives: signals, then {told(receipt)}."""')
         write_lanes(writer, receipt)
         writer.line("left = 1")
         _write_waiting(writer, receipt, "recv")
@@ -79,6 +93,8 @@ def write_receiver(writer: Writer, receipt: Receipt, function: str) -> None:
 def write_lanes(writer: Writer, receipt: Receipt) -> None:
     """Write the local names that taking from the lanes needs."""
     writer.line("signals = inbox.signals")
+    if receipt.locked:
+        writer.line("lock = inbox.lock")
     if receipt.fairness is not None:
         writer.line(f"turns = inbox.turns({receipt.fairness})")
         return
@@ -91,8 +107,24 @@ def write_lanes(writer: Writer, receipt: Receipt) -> None:
         writer.line(f"{name}_taken = 0")
 
 
+@contextmanager
+def held(writer: Writer, receipt: Receipt) -> Generator[None, None, None]:
+    """Write what follows under the lock of the inbox, where it is needed."""
+    if not receipt.locked:
+        yield
+        return
+    with writer.block("with lock"):
+        yield
+
+
 def write_take(
-    writer: Writer, receipt: Receipt, first: str, *, batch: bool = False, then: str | None = None
+    writer: Writer,
+    receipt: Receipt,
+    first: str,
+    *,
+    batch: bool = False,
+    then: str | None = None,
+    unless: str = "",
 ) -> None:
     """Write the branches that take one message from the most urgent lane that has one.
 
@@ -100,11 +132,11 @@ def write_take(
     its end, and there `write_relief` is enough for lanes that block.
     """
     if receipt.fairness is not None:
-        _write_fair_take(writer, first, then)
+        _write_fair_take(writer, first, then, unless)
         return
     for position, lane in enumerate(receipt.lanes):
         name = receipt.lane(lane)
-        with writer.block(f"{first if position == 0 else 'elif'} {name}_queue"):
+        with writer.block(f"{first if position == 0 else 'elif'} {name}_queue{unless}"):
             writer.line(f"message = take_{name}()")
             writer.line(f"{name}_count += 1" if batch else f"{name}_taken += 1")
             if not (batch and isinstance(lane.overflow, Block)):
@@ -134,8 +166,9 @@ def _write_relief(writer: Writer, name: str) -> None:
         writer.line(f"{name}.relieve()")
 
 
-def _write_fair_take(writer: Writer, first: str, then: str | None) -> None:
-    with writer.block(f"{first} (lane := turns.next()) is not None"):
+def _write_fair_take(writer: Writer, first: str, then: str | None, unless: str) -> None:
+    test = "not signals and " if unless else ""
+    with writer.block(f"{first} {test}(lane := turns.next()) is not None"):
         writer.line("message = lane.queue.popleft()")
         _write_relief(writer, "lane")
         if then is not None:
@@ -168,7 +201,8 @@ def write_taken(writer: Writer, receipt: Receipt) -> None:
         writer.line(f"return {', '.join(counts)}" if len(counts) > 1 else f"return ({counts[0]},)")
 
 
-def _told(receipt: Receipt) -> str:
+def told(receipt: Receipt) -> str:
+    """What an inbox receives, and through which lanes, in a few words."""
     lanes = " before ".join(receipt.lane(lane) for lane in receipt.lanes)
     return f"{', '.join(map(kind_name, receipt.kinds)) or 'nothing'} ({lanes})"
 
@@ -183,7 +217,8 @@ def _write_waiting(writer: Writer, receipt: Receipt, name: str) -> None:
             with writer.block("if not left"):
                 writer.line("left = await inbox.breathe()")
                 writer.line("continue")
-            write_take(writer, receipt, "if", then="break")
+            with held(writer, receipt):
+                write_take(writer, receipt, "if", then="break")
             writer.line("await inbox.rest()")
         writer.line("left -= 1")
         write_open(writer, receipt)
@@ -208,9 +243,10 @@ def _write_try_recv(writer: Writer, receipt: Receipt) -> None:
         write_nonlocal(writer, receipt)
         with writer.block("if signals"):
             writer.line("return inbox.take_signal()")
-        write_take(writer, receipt, "if")
-        with writer.block("else"):
-            writer.line("return inbox.nothing()")
+        with held(writer, receipt):
+            write_take(writer, receipt, "if")
+            with writer.block("else"):
+                writer.line("return inbox.nothing()")
         write_open(writer, receipt)
         writer.line("inbox.current = message")
         if receipt.circular:

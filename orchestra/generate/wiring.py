@@ -11,6 +11,7 @@ from orchestra.errors import Closed
 from orchestra.generate.dispatch import write_worker
 from orchestra.generate.outbox import OUTGOING, Codecs, write_outbox
 from orchestra.generate.receiving import Receipt, write_receiver
+from orchestra.generate.threads import write_thread_receiver
 from orchestra.generate.writer import Writer, compile_source
 from orchestra.messages import class_of
 from orchestra.overflow import Block
@@ -23,7 +24,7 @@ OUTSIDE = "outside"
 _LOCALS = (
     "message priority kind lane box post inboxes send try_send inbox signals left recv try_recv recv_signal "
     "following taken ctx actor part work serve budget scheduler ready turns "
-    "overflow late others signal error on_signal deadline_passed park"
+    "overflow late others signal error on_signal deadline_passed park lock home"
 ).split()
 
 
@@ -81,7 +82,7 @@ def _names_in_use(plan: Plan) -> Iterator[str]:
     for name in (*plan.subsystems, OUTGOING, ""):
         prefix = f"{name}_" if name else ""
         yield from (
-            f"{prefix}{end}" for end in ("inbox", "lanes", "priority", "outbox", "receiver", "worker")
+            f"{prefix}{end}" for end in ("inbox", "lanes", "lock", "priority", "outbox", "receiver", "worker")
         )
         for level in ("high", "normal", *(priority.name.lower() for priority in Priority)):
             yield from (f"{prefix}{level}{end}" for end in ("", "_queue", "_append", "_taken", "_count"))
@@ -106,7 +107,7 @@ def _write_subsystem(
     yield _outbox(writer, plan, codecs, subsystem.name, subsystem.name, kinds)
     receipt = Receipt.of(plan, subsystem.name, subsystem.lanes, subsystem.fairness)
     if subsystem.style is Style.RUN:
-        yield _receiver(writer, receipt)
+        yield _receiver(writer, receipt, threaded=subsystem.blocking)
     elif subsystem.made_at_start:
         _space(writer)
         writer.line(
@@ -128,10 +129,10 @@ def _outbox(
     return "outbox", name, function
 
 
-def _receiver(writer: Writer, receipt: Receipt) -> tuple[str, str, str]:
+def _receiver(writer: Writer, receipt: Receipt, *, threaded: bool = False) -> tuple[str, str, str]:
     function = f"{receipt.name}_receiver"
     _space(writer)
-    write_receiver(writer, receipt, function)
+    (write_thread_receiver if threaded else write_receiver)(writer, receipt, function)
     return "receiver", receipt.name, function
 
 

@@ -13,7 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from orchestra.box import open_entry
 from orchestra.carrying import replies_in
@@ -32,6 +32,7 @@ from orchestra.runtime.post import Post
 from orchestra.runtime.scheduler import Scheduler
 from orchestra.runtime.strand import park
 from orchestra.runtime.telling import told
+from orchestra.runtime.threads.inbox import held
 from orchestra.runtime.waits import Edge, Waits
 
 _WHY = {
@@ -39,6 +40,10 @@ _WHY = {
     "stopped": "the orchestra stopped before it was handled",
     "finished": "its receiver had finished",
 }
+
+
+Runner: TypeAlias = "asyncio.Task[Any] | int | None"
+"""What runs a subsystem: the task of its strand, or its thread, by number."""
 
 
 class Asks:
@@ -61,7 +66,7 @@ class Asks:
         self._parts = parts
         self._gridlocks = gridlocks
         self._open: dict[Pending, None] = {}
-        self._strands: dict[asyncio.Task[Any], Inbox] = {}
+        self._strands: dict[asyncio.Task[Any] | int, Inbox] = {}
 
     async def ask(
         self,
@@ -71,8 +76,12 @@ class Asks:
         *,
         timeout: float | None = None,
         priority: Priority | None = None,
+        in_thread: bool = False,
     ) -> Any:
-        """See `Context.ask`. `inbox` is that of the subsystem whose context is used, if it is one's."""
+        """See `Context.ask`. `inbox` is that of the subsystem whose context is used, if it is one's.
+
+        `in_thread` says that the thread of that subsystem waits meanwhile for the running task.
+        """
         if not callable(make):
             raise TypeError(
                 f"ask takes a function that makes the message of a reply, and was given {make!r}: "
@@ -85,7 +94,8 @@ class Asks:
         if inbox is not None:
             inbox.asking += 1
         try:
-            await self._send(pending, post, make, priority, own, deadline, timeout)
+            asker = inbox if in_thread else own
+            await self._send(pending, post, make, priority, asker, deadline, timeout)
             if not pending.over:
                 await self._wait(pending, own, deadline, timeout)
             return pending.outcome()
@@ -140,16 +150,18 @@ class Asks:
         What is queued, or waits for room, stays: it will be handled, or dead-lettered by itself.
         """
         self.waits.forget(inbox.name)
-        for task in [task for task, owner in self._strands.items() if owner is inbox]:
-            del self._strands[task]
-        held = [pending for pending in self._open if inbox.name in pending.holders and not pending.on_the_way]
-        if not held:
+        for who in [who for who, owner in self._strands.items() if owner is inbox]:
+            del self._strands[who]
+        unanswered = [
+            pending for pending in self._open if inbox.name in pending.holders and not pending.on_the_way
+        ]
+        if not unanswered:
             return
-        queued = {
-            pending for lane in inbox.lanes for entry in lane.queue for pending in self._pendings(entry)
-        }
+        with held([inbox]):
+            entries = [entry for lane in inbox.lanes for entry in lane.queue]
+        queued = {pending for entry in entries for pending in self._pendings(entry)}
         why = "it has ended without an answer" if error is None else f"it failed with {told(error)}"
-        for pending in held:
+        for pending in unanswered:
             if pending not in queued:
                 pending.lost(inbox.name, why, cause=error)
 
@@ -160,9 +172,13 @@ class Asks:
                 pending.no_reply("the orchestra has ended")
 
     def blocked(self, lane: Lane, ticket: Ticket) -> None:
+        """The running task waits without limit for room in a lane; see `blocks`."""
+        self.blocks(asyncio.current_task(), lane, ticket)
+
+    def blocks(self, who: Runner, lane: Lane, ticket: Ticket) -> None:
         """A sender waits without limit for room in a lane; when that closes a circle it is reported."""
-        own = self._strand_of(asyncio.current_task())
-        if own is None:
+        own = self._strand_of(who)
+        if own is None or ticket not in lane.waiting:
             return
         what = f"room in the {lane.priority.name} lane of {lane.subsystem!r}"
         edge = Edge(lane.subsystem, what, lane.priority, lambda: ticket in lane.waiting)
@@ -256,17 +272,16 @@ class Asks:
         """The asks of this orchestra whose replies are in a message, or an entry of a lane."""
         return (pending for pending in behind(replies_in(message)) if pending in self._open)
 
-    def _strand_of(self, task: "asyncio.Task[Any] | None") -> Inbox | None:
-        """The inbox of the subsystem whose strand this task is."""
-        if task is None:
+    def _strand_of(self, who: Runner) -> Inbox | None:
+        """The inbox of the subsystem whose strand this task is, or which lives in this thread."""
+        if who is None:
             return None
-        known = self._strands.get(task)
+        known = self._strands.get(who)
         if known is not None:
             return known
         for part in self._parts.values():
-            strand = part.inbox.strand
-            if strand is not None and strand.task is task:
-                self._strands[task] = part.inbox
+            if part.inbox.is_run_by(who):
+                self._strands[who] = part.inbox
                 return part.inbox
         return None
 

@@ -15,7 +15,7 @@ from orchestra.overflow import Block
 from orchestra.plan import LanePlan, Plan, Style, SubsystemPlan
 from orchestra.priority import Priority
 from orchestra.runtime.conductor import LiveConductor
-from orchestra.runtime.ensemble import EVENTS, Ensemble
+from orchestra.runtime.ensemble import EVENTS, Ensemble, ask_to_stop
 from orchestra.runtime.events import serve_events
 from orchestra.runtime.face import faced
 from orchestra.runtime.inbox import Inbox, Order
@@ -23,6 +23,9 @@ from orchestra.runtime.live import LiveContext, Outgoing, no_receiving
 from orchestra.runtime.part import Part
 from orchestra.runtime.post import Post
 from orchestra.runtime.recipients import Recipients
+from orchestra.runtime.threads.housing import house
+from orchestra.runtime.threads.inbox import ThreadInbox
+from orchestra.runtime.threads.post import ThreadPost
 
 Verb = Callable[..., Any]
 
@@ -87,19 +90,12 @@ def _make_outgoing(
     inbox = ensemble.make_inbox(OUTGOING, outgoing_lanes(plan))
     receivers[OUTGOING] = inbox
     senders = {
-        name
-        for name, subsystem in plan.subsystems.items()
-        if not subsystem.wip and any(_leads_out(plan, sent) for sent in subsystem.sends)
+        name for name, subsystem in plan.subsystems.items() if not subsystem.wip and plan.leads_out(name)
     }
     ensemble.outgoing = inbox
     ensemble.outgoing_senders = senders | ({EVENTS} if plan.has_on_event else set())
     recv, try_recv, _, following, inbox.taken = wiring.receivers[OUTGOING](inbox)
     return Outgoing(recv, try_recv, following)
-
-
-def _leads_out(plan: Plan, sent: Any) -> bool:
-    kind = class_of(sent)
-    return any(issubclass(out, kind) or issubclass(kind, out) for out in plan.outgoing)
 
 
 def _events_part(app: Any, plan: Plan, ensemble: Ensemble, post: Post) -> Part:
@@ -127,7 +123,15 @@ def _part(
     inbox.obey = partial(_obey, ensemble, part)
     finish = partial(inbox.close, "finished")
     sends = tuple(class_of(sent) for sent in subsystem.sends)
-    post = Post(name, sends, plan, receivers, ensemble.dropped, ensemble.asks)
+    facts = name, sends, plan, receivers, ensemble.dropped, ensemble.asks
+    timers = ensemble.timers.of(part, partial(_timed_post, subsystem, plan, receivers, ensemble.dropped))
+    part.leftovers.append(timers.cancel_all)
+    part.equip = partial(_let_run if subsystem.style is Style.RUN else _let_handle, part, wiring)
+    if isinstance(inbox, ThreadInbox):
+        way = ThreadPost(inbox.home, ensemble.door, *facts)
+        house(part, wiring, way, inbox, receivers, ensemble, timers, partial(recipients.of, subsystem))
+        return part
+    post = Post(*facts)
     send, try_send = wiring.outboxes[name](post, receivers, ensemble.scheduler)
     verbs: dict[str, Verb] = {
         "send": send,
@@ -135,35 +139,35 @@ def _part(
         "ask": partial(ensemble.asks.ask, post, inbox),
         "recipient": partial(recipients.of, subsystem),
         "spawn": part.spawn,
+        "run_blocking": partial(ensemble.pool.run, name),
     }
-    timers = ensemble.timers.of(part, partial(_timed_post, subsystem, plan, receivers, ensemble.dropped))
-    part.leftovers.append(timers.cancel_all)
     if subsystem.style is Style.RUN:
         recv, try_recv, recv_signal, following, inbox.taken = wiring.receivers[name](inbox)
         verbs |= {"recv": recv, "try_recv": try_recv, "recv_signal": recv_signal, "__anext__": following}
         part.ctx = LiveContext(inbox, verbs, ensemble.stop_unless_stopping, finish, timers)
-        part.equip = partial(_let_run, part)
     else:
         verbs |= no_receiving(name)
         inbox.serial = True
-        part.ctx = LiveContext(inbox, verbs, partial(_ask_to_stop, ensemble, part), finish, timers)
-        part.equip = partial(_let_handle, part, wiring.workers[name])
+        part.ctx = LiveContext(inbox, verbs, partial(ask_to_stop, ensemble, part), finish, timers)
     return part
 
 
-def _let_run(part: Part, instance: Any) -> None:
+def _let_run(part: Part, wiring: Wiring, instance: Any) -> None:
     part.instance = part.actor = instance
-    part.serve = partial(instance.run, part.ctx)
+    run = partial(instance.run, part.ctx)
+    part.serve = run if part.worker is None else partial(part.worker.call, run)
 
 
-def _let_handle(part: Part, worker: Callable[..., Any], instance: Any) -> None:
+def _let_handle(part: Part, wiring: Wiring, instance: Any) -> None:
     """Let an Actor handle what comes; what an instance before it has taken stays counted."""
     assert part.plan is not None
     before = part.inbox.taken()
     part.instance, part.actor = instance, faced(instance, part.plan)
-    served, taken = worker(part.inbox, part.ctx, part.actor, part)
+    served, taken = wiring.workers[part.name](part.inbox, part.ctx, part.actor, part)
     part.inbox.taken = lambda: tuple(map(add, before, taken()))
-    if served.__name__ == "work":
+    if part.worker is not None:
+        part.serve = partial(part.worker.call, served)
+    elif served.__name__ == "work":
         part.work = served
     else:
         part.serve = served
@@ -182,12 +186,3 @@ def _timed_post(
     """The way of what timers send: a timer takes what its subsystem receives as well as what it sends."""
     timed = (*subsystem.sends, *subsystem.consumes, *subsystem.subscribes)
     return Post(subsystem.name, tuple(map(class_of, timed)), plan, receivers, dropped)
-
-
-def _ask_to_stop(ensemble: Ensemble, part: Part) -> None:
-    """Stop when the running handler of an Actor has returned, at the latest when the Actor has ended."""
-    if part.done or part.winding_up:
-        ensemble.stop_unless_stopping()
-    else:
-        part.asked_to_stop = True
-        part.inbox.order(Order.STOP)

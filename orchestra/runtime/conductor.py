@@ -11,6 +11,7 @@ from orchestra.plan import Plan
 from orchestra.priority import Priority
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.post import Post
+from orchestra.runtime.threads.inbox import held
 
 
 async def broadcast(inboxes: Iterable[Inbox], signal: Any, timeout: float) -> None:
@@ -19,8 +20,9 @@ async def broadcast(inboxes: Iterable[Inbox], signal: Any, timeout: float) -> No
     Nothing is awaited before every inbox has it, so no subsystem runs between the first and the last.
     """
     told = [inbox for inbox in inboxes if not inbox.shut]
-    for inbox in told:
-        inbox.signal(signal)
+    with held(told):
+        for inbox in told:
+            inbox.signal(signal)
     over = [future for inbox in told if (future := inbox.over_capacity()) is not None]
     if not over:
         return

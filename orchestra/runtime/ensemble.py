@@ -4,6 +4,7 @@ import asyncio
 import math
 from collections.abc import Callable, Collection
 from functools import partial
+from threading import get_ident
 from typing import Any
 
 from orchestra.errors import Closed, NoReply, OrchestraError, StopTimeout
@@ -12,7 +13,7 @@ from orchestra.runtime.asks import Asks
 from orchestra.runtime.clock import Clock, Handle, LoopClock
 from orchestra.runtime.endings import Group, ending, groups_of
 from orchestra.runtime.gridlock import Gridlocks
-from orchestra.runtime.inbox import Inbox
+from orchestra.runtime.inbox import Inbox, Order
 from orchestra.runtime.letters import DeadLetter, Letters
 from orchestra.runtime.lifecycle import Phase, may_follow
 from orchestra.runtime.log import logger
@@ -21,6 +22,10 @@ from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler
 from orchestra.runtime.starvation import StarvationWatch
 from orchestra.runtime.telling import note, told
+from orchestra.runtime.threads.door import Door
+from orchestra.runtime.threads.inbox import SharedInbox, ThreadInbox, held
+from orchestra.runtime.threads.pool import Pool, usual_size
+from orchestra.runtime.threads.watcher import Watch, watcher
 from orchestra.runtime.timers import Timers
 
 GRACE = 0.5
@@ -45,7 +50,10 @@ class Ensemble:
         letters: Letters,
         pressure: Pressure,
         gridlocks: Gridlocks | None = None,
+        *,
         clock: Clock | None = None,
+        pool_threads: int | None = None,
+        slow_handler: float | None = None,
     ) -> None:
         self.plan = plan
         self.letters = letters
@@ -55,6 +63,13 @@ class Ensemble:
         self.phase = Phase.OPEN
         self.clock: Clock = clock or LoopClock(self.loop)
         self.timers = Timers(self.clock, self.loop, self._bury, lambda: self.phase)
+        self.door = Door(self.loop, lambda: self.closed(None))
+        self.pool = Pool(
+            usual_size() if pool_threads is None else pool_threads,
+            self.door,
+            lambda: self.closed(None),
+            self._end_if_over,
+        )
         self.inboxes: dict[str, Inbox] = {}
         self.parts: dict[str, Part] = {}
         self.asks = Asks(self.clock, self.loop, self.scheduler, self.parts, gridlocks or Gridlocks())
@@ -71,6 +86,8 @@ class Ensemble:
         self._deadline: asyncio.TimerHandle | None = None
         self._cancelling = False
         self._starvation: StarvationWatch | None = None
+        self._slow_handler = slow_handler
+        self._watch: Watch | None = None
 
     # making
 
@@ -83,7 +100,12 @@ class Ensemble:
     ) -> Inbox:
         """An inbox whose dead letters come here."""
         routes = [route for route in self.plan.routes.values() if name in route.receivers]
-        return Inbox(
+        make: Callable[..., Inbox] = partial(Inbox, blocks=self.asks.blocked)
+        if name in self.plan.shared:
+            lives_in_thread = name in self.plan.subsystems and self.plan.subsystems[name].blocking
+            kind = ThreadInbox if lives_in_thread else SharedInbox
+            make = partial(kind, door=self.door, blocks=self.asks.blocks)
+        return make(
             name,
             lanes,
             signal_capacity,
@@ -93,7 +115,6 @@ class Ensemble:
             self.pressure,
             opens=any(name in route.boxed for route in routes),
             evict_after=evict_after,
-            blocks=self.asks.blocked,
             displaced=partial(self.asks.displaced, name) if any(route.replies for route in routes) else None,
         )
 
@@ -108,8 +129,15 @@ class Ensemble:
             part.launch(self.loop)
         self._starvation = StarvationWatch(self.inboxes.values(), self.loop, self.pressure)
         self._starvation.start()
+        if self._slow_handler is not None:
+            self._watch = Watch(self.scheduler, get_ident(), self._slow_handler, self._names)
+            watcher.add(self._watch)
         if not self.parts:
             self._end()
+
+    def _names(self) -> dict[int, str]:
+        """The subsystems by the identity of their present instances."""
+        return {id(part.instance): part.name for part in self.parts.values()}
 
     # its end
 
@@ -217,9 +245,7 @@ class Ensemble:
         self._groups = None
         if self.outgoing is not None and self._finished.issuperset(self.outgoing_senders):
             self.outgoing.end()
-        if len(self._finished) == len(self.parts):
-            self._end()
-        else:
+        if not self._end_if_over():
             self.scheduler.poke()
 
     def later(self, delay: float, function: Callable[[], None]) -> Handle:
@@ -251,9 +277,17 @@ class Ensemble:
                     inbox.fall_silent()
         if self._groups is None:
             self._groups = groups_of({part.name: self._living_senders(part) for part in self._running()})
-        for name in ending(self._groups, self._rests, self._awaited):
-            if not self.parts[name].inbox.over:
-                self.parts[name].inbox.end()
+        with held(self.inboxes.values()):
+            for name in ending(self._groups, self._rests, self._awaited):
+                if not self.parts[name].inbox.over:
+                    self.parts[name].inbox.end()
+
+    def _end_if_over(self) -> bool:
+        """End when every part has finished, and so has every function in a thread of the pool."""
+        over = len(self._finished) == len(self.parts) and not self.pool.busy and self.phase is not Phase.ENDED
+        if over:
+            self._end()
+        return over
 
     def _enter(self, phase: Phase) -> None:
         assert may_follow(self.phase, phase)
@@ -291,8 +325,11 @@ class Ensemble:
         self._deadline = self.loop.call_at(when, self.cancel)
 
     def _give_up(self) -> None:
-        left = self._running()
-        late = StopTimeout([part.name for part in left], [part.where() for part in left], self._timeout)
+        left = [(part.name, part.where()) for part in self._running()] + self.pool.stragglers()
+        for part in self._running():
+            if part.worker is not None:
+                part.worker.abandon()
+        late = StopTimeout([name for name, _ in left], [place for _, place in left], self._timeout)
         if self.error is None:
             self.error = late
         else:
@@ -309,6 +346,10 @@ class Ensemble:
         if self.outgoing is not None:
             self.outgoing.end()
         self.asks.close()
+        self.door.close()
+        self.pool.end()
+        if self._watch is not None:
+            watcher.discard(self._watch)
         self.letters.close()
         if self._starvation is not None:
             self._starvation.stop()
@@ -368,6 +409,15 @@ class Ensemble:
 
     def _bury(self, entry: Any, subsystem: str, reason: str) -> None:
         self.letters.bury(DeadLetter(entry, subsystem, reason))
+
+
+def ask_to_stop(ensemble: Ensemble, part: Part) -> None:
+    """Stop when the running handler of an Actor has returned, at the latest when the Actor has ended."""
+    if part.done or part.winding_up:
+        ensemble.stop_unless_stopping()
+    else:
+        part.asked_to_stop = True
+        part.inbox.order(Order.STOP)
 
 
 def _made(kind: type[Exception], text: str) -> Exception:

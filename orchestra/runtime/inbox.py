@@ -97,7 +97,7 @@ class Inbox:
         self._bury = bury
         around = partial(self._around, scheduler, pressure, blocks, displaced)
         self.lanes = tuple(
-            Lane(name, lane, loop, around(place), evict_after) for place, lane in enumerate(lanes)
+            self._make_lane(lane, around(place), evict_after) for place, lane in enumerate(lanes)
         )
         self.by_priority: dict[Priority, Lane] = {lane.priority: lane for lane in self.lanes}
         self.opens = opens
@@ -348,6 +348,10 @@ class Inbox:
             return False
         return self.idle or self._listening or bool(self._listeners)
 
+    def is_run_by(self, who: "asyncio.Task[Any] | int | None") -> bool:
+        """Whether a task, or a thread by its number, is that in which the handlers of this inbox run."""
+        return self.strand is not None and self.strand.task is who
+
     @property
     def is_received_elsewhere(self) -> bool:
         """Whether a task other than the strand's own receives, too."""
@@ -363,6 +367,9 @@ class Inbox:
         return future
 
     # inside
+
+    def _make_lane(self, plan: LanePlan, around: Surroundings, evict_after: float | None) -> Lane:
+        return Lane(self.name, plan, self._loop, around, evict_after)
 
     def _around(
         self,

@@ -43,7 +43,7 @@ class Gate(enum.Enum):
 class Ticket:
     """The place of one waiting sender."""
 
-    __slots__ = ("early", "first", "future", "given_up", "granted", "since", "timer")
+    __slots__ = ("due", "early", "first", "future", "given_up", "granted", "since", "timer")
 
     def __init__(self, future: asyncio.Future[None], since: float, *, first: bool) -> None:
         self.future = future
@@ -56,7 +56,14 @@ class Ticket:
         """Why the message is dropped, when its sender is to wait no longer."""
         self.first = first
         """It is the one sender that waits under `BlockFirst`."""
+        self.due: float | None = None
+        """When its sender waits no longer."""
         self.timer: asyncio.TimerHandle | None = None
+
+    def wake(self) -> None:
+        """Let its sender look what has become of it."""
+        if not self.future.done():
+            self.future.set_result(None)
 
 
 @attrs.frozen
@@ -280,9 +287,7 @@ class Lane:
         """
         try:
             await ticket.future
-            while ticket.granted and self._granted[0] is not ticket:
-                ticket.future = self.loop.create_future()
-                ticket.early = True
+            while self._is_early(ticket):
                 await ticket.future
         except BaseException:
             self.withdraw(ticket)
@@ -291,6 +296,18 @@ class Lane:
             self.blocked_seconds += self._clock() - ticket.since
             if ticket.timer is not None:
                 ticket.timer.cancel()
+        return self._use(ticket, entry, message)
+
+    def _is_early(self, ticket: Ticket) -> bool:
+        """Whether a ticket has woken before one that was granted earlier; then it waits in a new future."""
+        if not ticket.granted or self._granted[0] is ticket:
+            return False
+        ticket.future = self.loop.create_future()
+        ticket.early = True
+        return True
+
+    def _use(self, ticket: Ticket, entry: Any, message: Any) -> bool:
+        """Put the entry of a ticket that waits no longer: True, or False when it is dropped."""
         if ticket.given_up is not None:
             return self.drop(ticket.given_up)
         if not ticket.granted:
@@ -330,9 +347,9 @@ class Lane:
             ticket, _ = waiting.popitem(last=False)
             granted.append(ticket)
             ticket.granted = True
-            _wake(ticket)
+            ticket.wake()
         if granted and granted[0].early:
-            _wake(granted[0])
+            granted[0].wake()
         if not waiting:
             waiting.clear()  # gives back the memory of those who have left
         self.room = 0 if waiting or granted or self._gate is not Gate.OPEN else self.capacity
@@ -374,7 +391,7 @@ class Lane:
         return any(ticket.first for line in (self.waiting, self._granted) for ticket in line)
 
     def _join(self, *, first: bool = False) -> Ticket:
-        ticket = Ticket(self.loop.create_future(), self._clock(), first=first)
+        ticket = self._ticket(first=first)
         self.waiting[ticket] = None
         self.room = 0
         self.pressed = True
@@ -404,8 +421,15 @@ class Lane:
             self._mark()
             return False
         ticket = self._join()
-        ticket.timer = self.loop.call_later(wait, self._wait_ran_out, ticket, ticket.since + wait)
+        ticket.due = ticket.since + wait
+        self._set_timer(ticket, wait)
         return ticket
+
+    def _ticket(self, *, first: bool) -> Ticket:
+        return Ticket(self.loop.create_future(), self._clock(), first=first)
+
+    def _set_timer(self, ticket: Ticket, wait: float) -> None:
+        ticket.timer = self.loop.call_later(wait, self._wait_ran_out, ticket, ticket.since + wait)
 
     def _wait_ran_out(self, ticket: Ticket, due: float) -> None:
         if ticket not in self.waiting:
@@ -426,7 +450,7 @@ class Lane:
         ticket.given_up = reason
         del self.waiting[ticket]
         self.settle()
-        _wake(ticket)
+        ticket.wake()
 
     def _look_again(self, taken: int, unchanged: int) -> None:
         """Every quarter of `evict_after`: has a message been taken since blocking senders began to wait?"""
@@ -435,7 +459,7 @@ class Lane:
 
     def _look(self, taken: int, unchanged: int) -> None:
         self._watch = None
-        blocking = [ticket for ticket in self.waiting if ticket.timer is None]
+        blocking = [ticket for ticket in self.waiting if ticket.due is None]
         if not blocking:
             return
         if (now := self._around.taken()) != taken:
@@ -472,18 +496,13 @@ class Lane:
         self.congested = self.stalled = False
         while self.waiting:
             ticket, _ = self.waiting.popitem(last=False)
-            _wake(ticket)
+            ticket.wake()
         while self._granted and gate is Gate.SHUT:
             ticket = self._granted.popleft()
             ticket.granted = False
-            _wake(ticket)
+            ticket.wake()
 
     def _bury_all(self, reason: str) -> None:
         while self.queue:
-            self.buried += 1
             self._around.bury(self.queue.popleft(), reason)
-
-
-def _wake(ticket: Ticket) -> None:
-    if not ticket.future.done():
-        ticket.future.set_result(None)
+            self.buried += 1

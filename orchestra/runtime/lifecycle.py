@@ -45,7 +45,8 @@ class Action(enum.Enum):
     SET_TIMER = "`ctx.send_after`, `ctx.send_every`, `ctx.set_deadline`, `ctx.set_timeout`"
     TIMER = "a timer comes due"
     RESTART = "a subsystem with `restart=` fails"
-    SPAWN = "a task of `ctx.spawn`, a function in `ctx.run_blocking`"
+    SPAWN = "a task of `ctx.spawn`"
+    RUN_BLOCKING = "a function in `ctx.run_blocking`"
 
 
 class Outcome(enum.Enum):
@@ -80,6 +81,9 @@ class Outcome(enum.Enum):
     RUNS = "runs"
     AWAITED = "runs; its end is waited for"
     WITHIN_THE_LIMIT = "may finish within the limit, then cancelled"
+    LEFT_BEHIND = "may finish within the limit, then left behind"
+    """Nothing can end a thread: its caller is cancelled, and the function runs on."""
+
     CANCELLED = "cancelled"
     """It ends at once. A delayed message whose timer is cancelled so goes to the dead letters."""
 
@@ -133,6 +137,7 @@ TABLE: Final[Mapping[Action, tuple[Outcome, Outcome, Outcome, Outcome]]] = Mappi
         Action.TIMER: (_O.ACCEPTED, _O.CANCELLED, _O.CANCELLED, _O.NOTHING),
         Action.RESTART: (_O.STARTS_AGAIN, _O.STARTS_AGAIN, _O.STAYS_DOWN, _O.NOTHING),
         Action.SPAWN: (_O.RUNS, _O.AWAITED, _O.WITHIN_THE_LIMIT, _O.CLOSED),
+        Action.RUN_BLOCKING: (_O.RUNS, _O.AWAITED, _O.LEFT_BEHIND, _O.CLOSED),
     }
 )
 """For each action its outcome in each phase."""

@@ -22,6 +22,7 @@ class LiveContext(Context[Any, Any, Any]):
         "recipient",
         "recv",
         "recv_signal",
+        "run_blocking",
         "send",
         "spawn",
         "try_recv",
@@ -75,13 +76,13 @@ class LiveContext(Context[Any, Any, Any]):
         return f"<context of {self.name!r}>"
 
 
-def no_receiving(name: str) -> dict[str, Callable[..., Any]]:
+def no_receiving(name: str, following: str = "__anext__") -> dict[str, Callable[..., Any]]:
     """The receiving verbs of an Actor, which say that it does not receive by itself."""
 
     def refuse() -> Any:
         raise TypeError(f"{name!r} is an Actor: its messages and signals come to its methods")
 
-    return dict.fromkeys(("recv", "try_recv", "recv_signal", "__anext__"), refuse)
+    return dict.fromkeys(("recv", "try_recv", "recv_signal", following), refuse)
 
 
 class Outgoing:

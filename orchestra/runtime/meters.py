@@ -9,6 +9,7 @@ import attrs
 from orchestra.priority import Priority
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.lane import Lane
+from orchestra.runtime.threads.inbox import held
 
 
 @attrs.frozen(kw_only=True)
@@ -63,9 +64,9 @@ class Meters:
 
 def read_meters(inbox: Inbox, restarts: int = 0, late_replies: int = 0) -> Meters:
     """A snapshot of one inbox, and what its subsystem counts besides."""
-    lanes = {
-        lane.priority: _read_lane(lane, taken) for lane, taken in zip(inbox.lanes, inbox.taken(), strict=True)
-    }
+    with held([inbox]):
+        taken = zip(inbox.lanes, inbox.taken(), strict=True)
+        lanes = {lane.priority: _read_lane(lane, count) for lane, count in taken}
     return _sum(lanes, {}, restarts, late_replies)
 
 

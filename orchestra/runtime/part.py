@@ -18,6 +18,7 @@ from orchestra.runtime.owned import Owned
 from orchestra.runtime.scheduler import Scheduler, Step
 from orchestra.runtime.strand import Strand, park
 from orchestra.runtime.telling import note, told
+from orchestra.runtime.threads.worker import Worker
 
 T = TypeVar("T")
 
@@ -96,6 +97,7 @@ class Part:
         "serve",
         "winding_up",
         "work",
+        "worker",
     )
 
     def __init__(
@@ -114,6 +116,7 @@ class Part:
         self.ctx: Any = None
         self.serve: Callable[[], Coroutine[Any, Any, None]] | None = None
         self.work: Step | None = None
+        self.worker: Worker | None = None
         self.equip: Callable[[Any], None] = lambda actor: None
         self.remake: Callable[[], Any] | None = None
         self.lives = Lives(None if plan is None else plan.restart)
@@ -208,8 +211,13 @@ class Part:
     def where(self) -> str:
         """Where the subsystem and its tasks stand in their source."""
         assert self.inbox.strand is not None
-        own = [] if self.winding_up and self.owned else [self.inbox.strand.where()]
+        own = [] if self.winding_up and self.owned else [self._where()]
         return ", ".join([*own, *self.owned.places()])
+
+    def _where(self) -> str:
+        assert self.inbox.strand is not None
+        in_thread = None if self.worker is None else self.worker.where()
+        return in_thread or self.inbox.strand.where()
 
     def obey(self, order: Order) -> None:
         """After a failure from outside, nothing more is taken: it is as if the inbox had ended."""
@@ -261,8 +269,9 @@ class Part:
         first = self.inbox.strand is None
         if not first:
             self.lives.restarts += 1
+        name, scheduler = f"orchestra:{self.name}", self._scheduler
         strand = self._context.copy().run(
-            Strand, self._live(first), self._loop, f"orchestra:{self.name}", self._scheduler.poke
+            Strand, self._live(first), self._loop, name, scheduler.poke, scheduler
         )
         self._alive = True
         self.inbox.strand = strand
@@ -352,7 +361,9 @@ class Part:
     def _end(self) -> None:
         """The life is over: what it leaves to the next one stays in the inbox."""
         lost, delay, outside = self._lost, self._delay, self._outside
-        self._alive = self._outside = False
+        if self.worker is not None:
+            self.worker.end()
+        self._alive = self._outside = self._cancelled = False
         self._lost = self._error = self._delay = None
         self._again = True
         if self._reminder is not None:
@@ -391,7 +402,8 @@ class Part:
 
     async def _call_hook(self, name: str) -> None:
         if self.plan is not None and name in self.plan.hooks:
-            result = getattr(self.actor, name)(self.ctx)
+            hook = partial(getattr(self.actor, name), self.ctx)
+            result = hook() if self.worker is None else await self.worker.call(hook)
             if inspect.isawaitable(result):
                 await result
 

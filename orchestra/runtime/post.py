@@ -6,7 +6,7 @@ room in a broadcast, and every mistake.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import attrs
@@ -102,37 +102,9 @@ class Post:
         if len(places) == 1 and not others:
             lane, entry = places[0]
             return await lane.put(entry, message, overflow)
-        taken = True
-        tickets: list[tuple[Lane, Ticket, Any]] = []
-        error: BaseException | None = None
-        for lane, entry in places:
-            try:
-                outcome = lane.admit(entry, message, overflow)
-            except (Full, Closed) as refusal:
-                error = error or refusal
-            else:
-                if isinstance(outcome, Ticket):
-                    tickets.append((lane, outcome, entry))
-                else:
-                    taken = taken and outcome
-        ended: list[Lane] = []
-        refused: Closed | None = None
-        for (lane, _, _), result in zip(tickets, await _redeem_all(tickets, message), strict=True):
-            if isinstance(result, Closed) and lane.shut:
-                ended.append(lane)
-                refused = refused or result
-            elif isinstance(result, BaseException):
-                error = error or result
-            else:
-                taken = taken and result
-        if len(ended) == len(places) and not others:
-            error = error or refused
-        else:
-            for lane in ended:
-                lane.drop("closed")
-        if error is not None:
-            raise error
-        return taken
+        offered = offer(places, lambda lane, entry: lane.admit(entry, message, overflow))
+        redeemed = await _redeem_all(offered.tickets, message)
+        return offered.outcome(redeemed, every=len(offered.tickets) == len(places) and not others)
 
     def spread_now(self, places: Places, message: Any, overflow: Overflow | None = None) -> bool:
         """As `spread`, without waiting."""
@@ -183,10 +155,14 @@ class Post:
     def drop_for(self, planned: Iterable[str]) -> None:
         """Count a message as dropped for subsystems that are only planned."""
         for name in planned:
-            self._dropped[name] += 1
+            self._count_planned(name)
 
     def _handing_on(self, message: Any, way: Way, places: Places) -> HandingOn:
         return HandingOn(pendings_of(message, way.replies), way.receivers_at(places), self._keeper)
+
+    def _count_planned(self, name: str) -> None:
+        """Count a message to a subsystem that is only planned."""
+        self._dropped[name] += 1
 
     def living(self, places: Sequence[tuple[Lane, Any]], receivers: int) -> Places:
         """The places of receivers that have not ended. Those that have are passed over, and count it.
@@ -244,6 +220,59 @@ class Post:
             declared = ", ".join(sent.__qualname__ for sent in self._sends) or "nothing"
             text += f"; it declares {declared}"
         return UndeclaredMessage(text, message, self._sender)
+
+
+@attrs.frozen
+class Offered:
+    """What became of a message that was offered to several lanes: who took it, failed, or is waited for."""
+
+    taken: bool
+    error: BaseException | None
+    tickets: list[tuple[Lane, Ticket, Any]]
+
+    def outcome(self, redeemed: Sequence[bool | BaseException], *, every: bool) -> bool:
+        """True when every lane took the message; raise what went wrong.
+
+        `redeemed` has what came of each ticket. A receiver that has ended meanwhile is passed over, unless
+        `every` lane was waited for and all their receivers have.
+        """
+        taken, error = self.taken, self.error
+        ended: list[Lane] = []
+        refused: Closed | None = None
+        for (lane, _, _), result in zip(self.tickets, redeemed, strict=True):
+            if isinstance(result, Closed) and lane.shut:
+                ended.append(lane)
+                refused = refused or result
+            elif isinstance(result, BaseException):
+                error = error or result
+            else:
+                taken = taken and result
+        if every and len(ended) == len(self.tickets):
+            error = error or refused
+        else:
+            for lane in ended:
+                lane.drop("closed")
+        if error is not None:
+            raise error
+        return taken
+
+
+def offer(places: Places, admit: Callable[[Lane, Any], Ticket | bool]) -> Offered:
+    """Offer a message to each lane at once, by `admit`."""
+    taken = True
+    tickets: list[tuple[Lane, Ticket, Any]] = []
+    error: BaseException | None = None
+    for lane, entry in places:
+        try:
+            outcome = admit(lane, entry)
+        except (Full, Closed) as refusal:
+            error = error or refusal
+        else:
+            if isinstance(outcome, Ticket):
+                tickets.append((lane, outcome, entry))
+            else:
+                taken = taken and outcome
+    return Offered(taken, error, tickets)
 
 
 def _entry(inbox: Inbox, message: Any, box: Box[Any] | None) -> Any:

@@ -17,6 +17,7 @@ from orchestra.runtime.lifecycle import Phase
 from orchestra.runtime.live import Outgoing
 from orchestra.runtime.meters import Meters, read_meters, read_planned
 from orchestra.runtime.telling import note, told
+from orchestra.runtime.threads.handle import Threadsafe
 
 R = TypeVar("R")
 
@@ -182,11 +183,16 @@ class Running:
         parts = self._ensemble.parts
         return MappingProxyType({name: parts[name].instance for name in self._ensemble.inboxes})
 
+    def threadsafe(self) -> Threadsafe:
+        """A handle for threads that are not the orchestra's: its verbs wait by sleeping."""
+        return Threadsafe(self, self._ensemble.door, self._ensemble.closed)
+
     def meters(self) -> Mapping[str, Meters]:
         """A snapshot of what went through each subsystem's inbox, in messages.
 
         A synchronous Actor counts what it takes once in a batch of at most 32 messages, so within its own
-        handlers `sent` and `received` may lag behind by that many.
+        handlers `sent` and `received` may lag behind by that many. While a thread takes a message from its
+        inbox, both may lag behind by that one.
         """
         planned = self._ensemble.dropped
         return MappingProxyType(

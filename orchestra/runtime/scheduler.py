@@ -26,13 +26,15 @@ class Scheduler:
     the budget doubles, and after a callback that took twice its slice it begins anew, with one message.
     """
 
-    __slots__ = ("_loop", "awake", "budget", "on_rest", "ready")
+    __slots__ = ("_loop", "awake", "began", "budget", "on_rest", "ready")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self.budget = 1
         self.ready: deque[Step] = deque()
         self.awake = False
+        self.began = 0.0
+        """When the present turn began, on the monotonic clock; 0.0 between turns."""
         self.on_rest: Callable[[], None] | None = None
 
     def add(self, step: Step) -> None:
@@ -60,7 +62,7 @@ class Scheduler:
     def _turn(self) -> None:
         ready = self.ready
         following = ready.popleft
-        began = monotonic()
+        began = self.began = monotonic()
         budget = self.budget
         try:
             while ready:
@@ -73,6 +75,7 @@ class Scheduler:
                         break
                     budget = self.budget = min(BUDGET, self.budget * 2)
         finally:
+            self.began = 0.0
             self.awake = bool(ready)
             if ready:
                 self._loop.call_soon(self._turn)

@@ -12,9 +12,10 @@ import contextvars
 import sys
 import types
 from collections.abc import Callable, Coroutine, Generator, Iterator
+from time import monotonic
 from typing import Any, Final
 
-from orchestra.runtime.scheduler import Step
+from orchestra.runtime.scheduler import Scheduler, Step
 
 PARKED: Final = object()
 
@@ -54,8 +55,9 @@ def _relay(awaited: Any) -> Generator[Any, Any, Any]:
 class Strand:
     """One coroutine, its Task and its context variables.
 
-    `parked` is called when the Task has come to park. `step` is what the ready-queue of a scheduler holds.
-    The Task ends when the coroutine does, with the coroutine's result or error.
+    `parked` is called when the Task has come to park; `scheduler` is told when a step of the Task begins.
+    `step` is what the ready-queue of a scheduler holds. The Task ends when the coroutine does, with the
+    coroutine's result or error.
     """
 
     __slots__ = (
@@ -65,6 +67,7 @@ class Strand:
         "_loop",
         "_outcome",
         "_parked",
+        "_scheduler",
         "context",
         "step",
         "task",
@@ -76,11 +79,13 @@ class Strand:
         loop: asyncio.AbstractEventLoop,
         name: str,
         parked: Callable[[], None],
+        scheduler: Scheduler | None = None,
     ) -> None:
         context = self.context = contextvars.copy_context()
         self._loop = loop
         self._coroutine = coroutine
         self._parked = parked
+        self._scheduler = scheduler
         self._awaited: Any = PARKED
         self._outcome: BaseException | None = None
         self._handoff = loop.create_future()
@@ -126,6 +131,8 @@ class Strand:
                     await _relay(awaited)
                 except BaseException as raised:
                     error = raised
+            if self._scheduler is not None:
+                self._scheduler.began = monotonic()
             try:
                 if error is None:
                     awaited = coroutine.send(None)
@@ -134,6 +141,9 @@ class Strand:
                     awaited = coroutine.throw(thrown)
             except StopIteration:
                 return False
+            finally:
+                if self._scheduler is not None:
+                    self._scheduler.began = 0.0
             if awaited is PARKED or awaited is BREATHING:
                 return True
 

@@ -69,7 +69,7 @@ class Probe:
     def begin(self, plan: Plan, wiring: Any, instance: Any) -> None:
         """Wire the subsystem to this probe and let it run from the next turn of the loop."""
         pressure, gridlocks = Pressure(None), Gridlocks(None)
-        ensemble = Ensemble(plan, Letters(self.letters.append), pressure, gridlocks, self.clock)
+        ensemble = Ensemble(plan, Letters(self.letters.append), pressure, gridlocks, clock=self.clock)
         absent = {
             name: self._absent(ensemble, name, subsystem.lanes, subsystem.kind)
             for name, subsystem in plan.subsystems.items()

@@ -110,6 +110,14 @@ def test_priority_measures_each_backlog(tmp_path: Path) -> None:
     assert _names(tmp_path, "priority") == {bars.urgent(backlog) for backlog in (10, 1_000, 100_000)}
 
 
+@pytest.mark.usefixtures("one_round")
+def test_thread_measures_each_way_beside_both_libraries(tmp_path: Path) -> None:
+    ways = (bars.TO_THREAD, bars.FROM_THREAD, bars.THERE_AND_BACK)
+    assert _names(tmp_path, "thread") == {
+        name for way in ways for name in (way, f"{way}, culsans", f"{way}, janus")
+    }
+
+
 def test_the_groups_of_one_name_go_into_one_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     groups = [Group(name, name, "ms", [Case(name, lambda: 1.0)], relative=False) for name in ("one", "two")]
     monkeypatch.setitem(command.GROUPS, "send", lambda quick: groups)

@@ -746,7 +746,10 @@ def both_styles():
     of(Both)
 
 
-@says("App.first: Blocking.run is not a coroutine: async def run(self, ctx) is needed")
+@says(
+    "App.first: Blocking.run is not a coroutine: write async def run(self, ctx), or give its field "
+    "blocking=True, which runs it in a thread of its own"
+)
 def plain_run():
     class Blocking(Subsystem):
         def run(self, ctx): ...
@@ -754,13 +757,62 @@ def plain_run():
     of(Blocking)
 
 
-@says("App.first: Yields.run is not a coroutine: async def run(self, ctx) is needed")
+@says(
+    "App.first: Yields.run is not a coroutine: write async def run(self, ctx), or give its field "
+    "blocking=True, which runs it in a thread of its own"
+)
 def generator_run():
     class Yields(Subsystem):
         async def run(self, ctx):
             yield 1
 
     of(Yields)
+
+
+@says(
+    "App.first: Both.run is asynchronous, and blocking=True calls it in a thread: write def run, "
+    "or leave blocking=True out"
+)
+def run_to_await_in_a_thread():
+    class Both(Subsystem):
+        async def run(self, ctx): ...
+
+    of(Both, blocking=True)
+
+
+@says(
+    "App.first: Waits.on_a is asynchronous, and blocking=True calls it in a thread: write def on_a, "
+    "or leave blocking=True out"
+)
+def handler_to_await_in_a_thread():
+    class Waits(Actor):
+        @handles(A)
+        async def on_a(self, ctx, message): ...
+
+    of(Waits, consumes=A, blocking=True)
+
+
+@says(
+    "App.first: Waits.stopped is asynchronous, and blocking=True calls it in a thread: write def stopped, "
+    "or leave blocking=True out"
+)
+def hook_to_await_in_a_thread():
+    class Waits(Actor):
+        def handle(self, ctx, message): ...
+
+        async def stopped(self, ctx): ...
+
+    of(Waits, consumes=A, blocking=True)
+
+
+@says("App.first: Silent has no run: give it def run(self, ctx)")
+def no_run_in_a_thread():
+    of(Silent, blocking=True)
+
+
+@says("App.first: blocking is 'yes': give True or False")
+def blocking_is_no_flag():
+    of(One, blocking="yes")
 
 
 @says("App.first: Lonely.run cannot be called with 1 argument: write run(self, ctx)")

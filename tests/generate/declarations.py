@@ -5,7 +5,7 @@ from typing import Any, Never
 import attrs
 import msgspec
 
-from orchestra import Actor, Fail, Priority, Subsystem, handles, orchestra, subsystem
+from orchestra import Actor, Drop, DropOldest, Fail, Priority, Subsystem, handles, orchestra, subsystem
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -117,4 +117,29 @@ class Watched:
     alarm: Alarm = subsystem(sends=[Line])
 
 
-DECLARATIONS: list[Any] = [Pipeline, Boxed, Judged, Watched]
+class Disk(Subsystem):
+    def run(self, ctx: Any) -> None: ...
+
+
+class Ledger(Actor):
+    """An Actor for a thread."""
+
+    def handle(self, ctx: Any, message: Any) -> None: ...
+
+    def on_signal(self, ctx: Any, signal: Any) -> None: ...
+
+
+@orchestra(signal=Stop, event=Appeared)
+class Threaded:
+    """A `run` and an Actor in threads, and what is sent to them, from them, and to several from them."""
+
+    reader: Reader = subsystem(consumes=Never, sends=[Line])
+    disk: Disk = subsystem(consumes=Line, sends=[Count, Report], blocking=True)
+    ledger: Ledger = subsystem(
+        consumes=Count, subscribes=[Report], blocking=True, message_capacity=4, overflow=DropOldest()
+    )
+    total: PatientCounter = subsystem(subscribes=[Report], overflow=Drop())
+    counter: Counter = subsystem(consumes=Never, subscribes=[Report])
+
+
+DECLARATIONS: list[Any] = [Pipeline, Boxed, Judged, Watched, Threaded]

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Never
@@ -466,6 +467,36 @@ async def try_spawn(scene: Scene, move: Any) -> Outcome:
     return Outcome.WITHIN_THE_LIMIT
 
 
+async def try_run_blocking(scene: Scene, move: Any) -> Outcome:
+    go = threading.Event()
+    ctx = scene.app.probe.ctx
+    call = asyncio.ensure_future(ctx.run_blocking(go.wait, 30))
+    try:
+        moving = asyncio.ensure_future(move())
+        await turns(50)
+        if not moving.done():  # it waits for the function
+            go.set()
+            await moving
+            with pytest.raises(Closed):
+                await ctx.run_blocking(go.wait, 30)
+            return Outcome.CLOSED
+        if not scene.tasks:
+            return Outcome.RUNS
+        scene.release()
+        await turns(50)
+        assert not scene.tasks[0].done(), "a function runs still"
+        if "draining" in repr(scene.running):
+            go.set()
+            await scene.tasks[0]
+            return Outcome.AWAITED
+        call.cancel()
+        ends = await asyncio.gather(scene.tasks.pop(), scene.running.stop(0), return_exceptions=True)
+        assert all("thread orchestra:pool-1" in str(end) for end in ends)
+        return Outcome.LEFT_BEHIND
+    finally:
+        go.set()
+
+
 SCENARIOS = {
     Action.SEND: try_send_in,
     Action.CONDUCTOR_SEND: try_conductor_send,
@@ -487,6 +518,7 @@ SCENARIOS = {
     Action.TIMER: try_timer,
     Action.RESTART: try_restart,
     Action.SPAWN: try_spawn,
+    Action.RUN_BLOCKING: try_run_blocking,
 }
 
 

@@ -1,0 +1,245 @@
+"""Messages between the loop and a thread, beside the queues of culsans and janus, which are made for that.
+
+The clock is one on the wall: what a thread and the loop wait for each other is part of the cost.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from time import perf_counter_ns as clock
+from typing import Any, Never, Protocol, TypeAlias
+
+import culsans
+import janus
+import msgspec
+
+from benchmarks import bars, loops
+from benchmarks.harness import Case, Group
+from benchmarks.messages import U8, Signal
+from benchmarks.send import CAPACITY
+from orchestra import Actor, BlockingContext, Context, Subsystem, orchestra, start, subsystem
+
+
+class Echoed(msgspec.Struct, frozen=True, gc=False):
+    """What comes back."""
+
+    value: int
+
+
+class Sends(Subsystem):
+    """Sends `count` messages from the loop."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    async def run(self, ctx: Context[Never, U8, Any]) -> None:
+        for _ in range(self.count):
+            await ctx.send(U8(7))
+
+
+class SendsInThread(Sends):
+    """The same from a thread."""
+
+    def run(self, ctx: BlockingContext[Never, U8, Any]) -> None:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]  # a thread needs a plain def
+        for _ in range(self.count):
+            ctx.send(U8(7))
+
+
+class TakesInThread(Subsystem):
+    """Takes messages in a thread until no more can come."""
+
+    def run(self, ctx: BlockingContext[U8, Never, Any]) -> None:
+        for _ in ctx:
+            pass
+
+
+class Echoes(Subsystem):
+    """Sends back from a thread what it takes."""
+
+    def run(self, ctx: BlockingContext[U8, Echoed, Any]) -> None:
+        for item in ctx:
+            ctx.send(Echoed(item.value))
+
+
+class Takes(Actor):
+    """Takes messages in the loop."""
+
+    def handle(self, ctx: Context[Any, Never, Any], message: Any) -> None:
+        pass
+
+
+@orchestra(signal=Signal, event=Signal, message_capacity=CAPACITY)
+class ToThread:
+    sender: Sends = subsystem(sends=[U8])
+    receiver: TakesInThread = subsystem(consumes=U8, blocking=True)
+
+
+@orchestra(signal=Signal, event=Signal, message_capacity=CAPACITY)
+class FromThread:
+    sender: SendsInThread = subsystem(sends=[U8], blocking=True)
+    receiver: Takes = subsystem(consumes=U8)
+
+
+@orchestra(signal=Signal, event=Signal, message_capacity=CAPACITY)
+class ThereAndBack:
+    sender: Sends = subsystem(sends=[U8])
+    echo: Echoes = subsystem(consumes=U8, sends=[Echoed], blocking=True)
+    receiver: Takes = subsystem(consumes=Echoed)
+
+
+async def _orchestra(app: Any, count: int) -> float:
+    """Nanoseconds a message, from the start of the orchestra to its end: its thread's too."""
+    began = clock()
+    async with start(app) as running:
+        await running.drain()
+    return (clock() - began) / count
+
+
+class SyncSide(Protocol):
+    """What the thread's sides of culsans and janus have in common."""
+
+    def put(self, item: Any) -> None: ...
+    def get(self) -> Any: ...
+
+
+class AsyncSide(Protocol):
+    """What their loop's sides have in common."""
+
+    async def put(self, item: Any) -> None: ...
+    async def get(self) -> Any: ...
+
+
+class Queue(Protocol):
+    """A queue with two sides."""
+
+    @property
+    def sync_q(self) -> SyncSide: ...
+    @property
+    def async_q(self) -> AsyncSide: ...
+
+
+Make: TypeAlias = Callable[[], Queue]
+ByQueue: TypeAlias = Callable[[Make, int], Coroutine[Any, Any, float]]
+
+
+def _culsans() -> Queue:
+    return culsans.Queue[Any](CAPACITY)
+
+
+def _janus() -> Queue:
+    return janus.Queue[Any](CAPACITY)
+
+
+async def _to_thread(make: Make, count: int) -> float:
+    queue = make()
+
+    def take() -> None:
+        for _ in range(count):
+            queue.sync_q.get()
+
+    began = clock()
+    with _thread(take) as ended:
+        for _ in range(count):
+            await queue.async_q.put(U8(7))
+        await ended()
+    return (clock() - began) / count
+
+
+async def _from_thread(make: Make, count: int) -> float:
+    queue = make()
+
+    def send() -> None:
+        for _ in range(count):
+            queue.sync_q.put(U8(7))
+
+    began = clock()
+    with _thread(send):
+        for _ in range(count):
+            await queue.async_q.get()
+    return (clock() - began) / count
+
+
+async def _there_and_back(make: Make, count: int) -> float:
+    there, back = make(), make()
+
+    def echo() -> None:
+        for _ in range(count):
+            back.sync_q.put(Echoed(there.sync_q.get().value))
+
+    async def take() -> None:
+        for _ in range(count):
+            await back.async_q.get()
+
+    began = clock()
+    with _thread(echo):
+        taking = asyncio.ensure_future(take())
+        for _ in range(count):
+            await there.async_q.put(U8(7))
+        await taking
+    return (clock() - began) / count
+
+
+class _thread:  # noqa: N801 - it is used as a function
+    """A thread for the time of the `with`; it gives a function that awaits its end."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._ended = self._loop.create_future()
+        self._work = work
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        self._work()
+        self._loop.call_soon_threadsafe(self._ended.set_result, None)
+
+    def __enter__(self) -> Callable[[], Coroutine[Any, Any, None]]:
+        self._thread.start()
+        return self._wait
+
+    async def _wait(self) -> None:
+        await self._ended
+
+    def __exit__(self, *error: object) -> None:
+        self._thread.join()
+
+
+def _beside(way: str, app: Callable[[], Any], by_queue: ByQueue, count: int) -> list[Case]:
+    """One way through an orchestra, and the same through the queues of the two libraries."""
+    culsans_name = f"{way}, culsans"
+    return [
+        Case(way, lambda: loops.run(_orchestra(app(), count)), against=culsans_name),
+        Case(culsans_name, lambda: loops.run(by_queue(_culsans, count)), against=culsans_name),
+        Case(f"{way}, janus", lambda: loops.run(by_queue(_janus, count)), against=culsans_name),
+    ]
+
+
+def group(count: int) -> Group:
+    """The cases, each with `count` messages in a run."""
+    cases = [
+        *_beside(
+            bars.TO_THREAD,
+            lambda: ToThread(sender=Sends(count), receiver=TakesInThread()),
+            _to_thread,
+            count,
+        ),
+        *_beside(
+            bars.FROM_THREAD,
+            lambda: FromThread(sender=SendsInThread(count), receiver=Takes()),
+            _from_thread,
+            count,
+        ),
+        *_beside(
+            bars.THERE_AND_BACK,
+            lambda: ThereAndBack(sender=Sends(count), echo=Echoes(), receiver=Takes()),
+            _there_and_back,
+            count,
+        ),
+    ]
+    return Group(
+        name="thread",
+        title=f"the event loop and a thread, capacity {CAPACITY}",
+        unit="ns a message",
+        cases=cases,
+        ratio="× culsans",
+        wall=True,
+    )

@@ -1,0 +1,264 @@
+"""Inboxes that threads put into, and the one that a thread takes from."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
+from threading import RLock, get_ident
+from typing import Any, NoReturn
+
+from orchestra.plan import LanePlan
+from orchestra.runtime.inbox import Inbox, Order
+from orchestra.runtime.lane import Lane, Surroundings, Ticket
+from orchestra.runtime.pressure import Pressure
+from orchestra.runtime.scheduler import Scheduler
+from orchestra.runtime.threads.door import Bell, Door
+from orchestra.runtime.threads.home import Home
+from orchestra.runtime.threads.lane import SharedLane
+from orchestra.timer import Deadline
+
+
+class SharedInbox(Inbox):
+    """The inbox of a subsystem in the loop, to which threads may send.
+
+    Senders put under `lock`, and look there whether it is `idle`. The one receiver takes without it, where
+    nobody else takes; before it waits it looks once more under the lock, so it misses neither a message nor a
+    sender that has begun to wait. `wake` may be called from anywhere; the loop is woken once for many.
+    """
+
+    __slots__ = ("_door", "_looks", "_wake_here", "lock")
+
+    def __init__(
+        self,
+        name: str,
+        lanes: tuple[LanePlan, ...],
+        signal_capacity: float,
+        loop: asyncio.AbstractEventLoop,
+        scheduler: Scheduler,
+        bury: Callable[[Any, str, str], None],
+        pressure: Pressure,
+        door: Door,
+        *,
+        opens: bool,
+        evict_after: float | None = None,
+        blocks: Callable[[Any, Lane, Ticket], None] = lambda who, lane, ticket: None,
+        displaced: Callable[[Any], None] | None = None,
+    ) -> None:
+        self.lock: Any = RLock()
+        self._door = door
+        super().__init__(
+            name,
+            lanes,
+            signal_capacity,
+            loop,
+            scheduler,
+            bury,
+            pressure,
+            opens=opens,
+            evict_after=evict_after,
+            blocks=lambda lane, ticket: door.post(partial(blocks, door.who, lane, ticket)),
+            displaced=None if displaced is None else lambda entry: door.post(partial(displaced, entry)),
+        )
+        self._looks = False
+        self._wake_here = self.wake
+        self.wake = self._wake_from_anywhere
+
+    def sleeps(self) -> bool:
+        """Say that the receiver waits from now on; False when a message has come meanwhile."""
+        with self.lock:
+            if self._looks_again():
+                return False
+            self.idle = True
+            return True
+
+    async def rest(self) -> None:
+        if self.over or self.sleeps():
+            await super().rest()
+
+    @property
+    def queued(self) -> bool:
+        with self.lock:
+            return super().queued
+
+    def _wake_from_anywhere(self) -> None:
+        if self._door.here:
+            self._wake_here()
+        elif not self._looks:
+            self._looks = True
+            self._door.post(self._look)
+
+    def _look(self) -> None:
+        """Wake a receiver for each message that threads have put, as far as receivers wait."""
+        with self.lock:
+            self._looks = False
+            count = sum(len(lane.queue) for lane in self.lanes)
+        while self.idle and count:
+            self._wake_here()
+            count -= 1
+
+    def _looks_again(self) -> bool:
+        """Whether there is a message; and let in the senders that have begun to wait meanwhile."""
+        for lane in self.lanes:
+            if lane.pressed:
+                lane.relieve()
+        return any(lane.queue for lane in self.lanes)
+
+    def _make_lane(self, plan: LanePlan, around: Surroundings, evict_after: float | None) -> Lane:
+        return SharedLane(self.name, plan, self._loop, around, evict_after, self.lock, self._door)
+
+    def _around(
+        self,
+        scheduler: Scheduler,
+        pressure: Pressure,
+        blocks: Callable[[Lane, Ticket], None],
+        displaced: Callable[[Any], None] | None,
+        place: int,
+    ) -> Surroundings:
+        post = self._door.post
+        return Surroundings(
+            arrived=self._arrived,
+            bury=lambda entry, reason: post(partial(self._bury_entry, entry, reason)),
+            refusal=self.closed,
+            left=lambda: post(scheduler.poke),
+            itself=self._sends_itself,
+            taken=lambda: self.taken()[place],
+            report=lambda lane, congested: post(partial(pressure.report, lane, congested)),
+            stalled=lambda lane: post(partial(pressure.stalled, lane)),
+            blocks=blocks,
+            displaced=displaced,
+        )
+
+    def _sends_itself(self) -> bool:
+        return self._door.here and super()._sends_itself()
+
+
+class ThreadInbox(SharedInbox):
+    """The inbox of a blocking subsystem: its one thread takes from it, and sleeps when there is nothing."""
+
+    __slots__ = ("_bell", "_listening", "home")
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self.home = Home(self.name, self._door)
+        self.wake = self._wake_thread
+        self._listening = False
+        self._bell = Bell()
+
+    # the thread
+
+    def sleep(self) -> bool:
+        """Sleep until there may be something to take; False when nothing can come any more."""
+        with self.lock:
+            if self._looks_again() or self.signals:
+                return True
+            self.current = None
+            if self.over:
+                return False
+            self.idle = True
+        self._sleep()
+        return True
+
+    def sleep_for_signal(self) -> None:
+        """Sleep until there may be a signal; raise `Closed` when no signal can come any more."""
+        with self.lock:
+            if self.signals:
+                return
+            self.current = None
+            silent = self.silent
+            self._listening = not silent
+        if silent:
+            self.tell_end()
+        self._sleep()
+
+    def take_signal(self) -> Any:
+        self.current = None
+        with self.lock:
+            if not self.signals:  # they were cleared by the end
+                raise self.ended()
+            signal = self.signals.popleft()
+            if self._room_for_signals and self.unread <= self.signal_capacity:
+                self._door.post(self._free_conductors)
+        if signal.__class__ is Order:
+            assert self.obey is not None
+            self.obey(signal)
+            return None
+        if signal.__class__ is Deadline:
+            return None if signal.off else signal
+        return signal
+
+    def _sleep(self) -> None:
+        self.note_peaks()
+        if self._scheduler.on_rest is not None:
+            self._door.post(self._scheduler.poke)
+        self._bell.wait()
+
+    def tell_end(self) -> NoReturn:
+        """Raise `Closed`; after a pause when it was told a thousand times, to a loop that ignores it."""
+        self._told += 1
+        if self._told > 1000:
+            Bell().wait(0.001)
+        raise self.ended()
+
+    # others
+
+    def signal(self, signal: Any) -> None:
+        with self.lock:
+            super().signal(signal)
+
+    def order(self, order: Order) -> None:
+        with self.lock:
+            super().order(order)
+
+    def pass_deadline(self, deadline: Deadline) -> None:
+        with self.lock:
+            super().pass_deadline(deadline)
+
+    def is_run_by(self, who: Any) -> bool:
+        return bool(who == self.home.ident)
+
+    def over_capacity(self) -> asyncio.Future[None] | None:
+        with self.lock:
+            return super().over_capacity()
+
+    @property
+    def resting(self) -> bool:
+        with self.lock:
+            at_work = self._errands or self.asking or self.queued
+            return (self.idle or self._listening) and not at_work
+
+    def hold(self) -> None:
+        """A thread holds what it has taken until it sleeps again."""
+
+    def leave(self) -> None:
+        with self.lock:
+            super().leave()
+
+    # inside
+
+    def _wake_thread(self) -> None:
+        with self.lock:
+            if self.idle or self._listening:
+                self.idle = self._listening = False
+                self._bell.ring()
+
+    def _notify_listener(self) -> None:
+        self._wake_thread()
+
+    def _wake_all(self) -> None:
+        self._wake_thread()
+
+    def _sends_itself(self) -> bool:
+        return get_ident() == self.home.ident
+
+
+def held(inboxes: Iterable[Inbox]) -> AbstractContextManager[object]:
+    """Keep all threads from putting into these inboxes and taking from them, for a moment.
+
+    Whoever holds several does so in the loop, so nobody waits for another. Nothing may be called meanwhile
+    that waits for a thread.
+    """
+    locks = [inbox.lock for inbox in inboxes if isinstance(inbox, SharedInbox)]
+    stack = ExitStack()
+    for lock in locks:
+        stack.enter_context(lock)
+    return stack

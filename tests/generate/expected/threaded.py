@@ -1,0 +1,583 @@
+# ruff: noqa: F821, F841, RET508, RUF100
+# fmt: off
+# Renewed by: UPDATE_EXPECTED=1 python -m pytest tests/generate/test_source.py
+
+"""Wiring of tests.generate.declarations.Threaded, generated from its declaration."""
+
+
+def reader_outbox(post, inboxes, scheduler):
+    """What reader sends: Line to disk."""
+    disk_inbox = inboxes["disk"]
+    disk_lock = disk_inbox.lock
+    disk_normal = disk_inbox.by_priority[NORMAL]
+    disk_normal_queue = disk_normal.queue
+    disk_normal_append = disk_normal_queue.append
+
+    async def send(message, priority=None, overflow=None):
+        kind = message.__class__
+        if kind is Line and priority is None and overflow is None:
+            with disk_lock:
+                if len(disk_normal_queue) < disk_normal.room:
+                    disk_normal_append(message)
+                    if disk_inbox.idle:
+                        disk_inbox.wake()
+                    return True
+            return await disk_normal.put(message, message)
+        return await post.send(message, priority, overflow)
+
+    def try_send(message, priority=None, overflow=None):
+        kind = message.__class__
+        if kind is Line and priority is None and overflow is None:
+            with disk_lock:
+                if len(disk_normal_queue) < disk_normal.room:
+                    disk_normal_append(message)
+                    if disk_inbox.idle:
+                        disk_inbox.wake()
+                    return True
+            return disk_normal.put_now(message, message)
+        return post.try_send(message, priority, overflow)
+
+    return send, try_send
+
+
+def reader_receiver(inbox):
+    """How reader receives: signals, then nothing (normal)."""
+    signals = inbox.signals
+    (normal,) = inbox.lanes
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    normal_taken = 0
+    left = 1
+
+    async def recv():
+        nonlocal normal_taken, left
+        while True:
+            if signals:
+                return inbox.take_signal()
+            if not left:
+                left = await inbox.breathe()
+                continue
+            if normal_queue:
+                message = take_normal()
+                normal_taken += 1
+                if normal.pressed:
+                    normal.relieve()
+                break
+            await inbox.rest()
+        left -= 1
+        inbox.current = message
+        return message
+
+    async def following():
+        try:
+            return await recv()
+        except Closed:
+            raise StopAsyncIteration from None
+
+    def try_recv():
+        nonlocal normal_taken
+        if signals:
+            return inbox.take_signal()
+        if normal_queue:
+            message = take_normal()
+            normal_taken += 1
+            if normal.pressed:
+                normal.relieve()
+        else:
+            return inbox.nothing()
+        inbox.current = message
+        return message
+
+    async def recv_signal():
+        while not signals:
+            await inbox.rest_for_signal()
+        return inbox.take_signal()
+
+    def taken():
+        return (normal_taken,)
+
+    return recv, try_recv, recv_signal, following, taken
+
+
+def disk_outbox(post, inboxes, scheduler):
+    """What disk sends from its thread: Count to ledger, Report to ledger and total and counter."""
+    home = post.home
+    ledger_inbox = inboxes["ledger"]
+    ledger_lock = ledger_inbox.lock
+    ledger_normal = ledger_inbox.by_priority[NORMAL]
+    ledger_normal_queue = ledger_normal.queue
+    ledger_normal_append = ledger_normal_queue.append
+    total_inbox = inboxes["total"]
+    total_lock = total_inbox.lock
+    total_normal = total_inbox.by_priority[NORMAL]
+    total_normal_queue = total_normal.queue
+    total_normal_append = total_normal_queue.append
+    counter_inbox = inboxes["counter"]
+    counter_lock = counter_inbox.lock
+    counter_normal = counter_inbox.by_priority[NORMAL]
+    counter_normal_queue = counter_normal.queue
+    counter_normal_append = counter_normal_queue.append
+
+    def send(message, priority=None, overflow=None):
+        if get_ident() != home.ident:
+            home.refuse()
+        kind = message.__class__
+        if kind is Count and priority is None and overflow is None:
+            with ledger_lock:
+                if len(ledger_normal_queue) < ledger_normal.room:
+                    ledger_normal_append(message)
+                    if ledger_inbox.idle:
+                        ledger_inbox.wake()
+                    return True
+            return ledger_normal.put_in_thread(message, message)
+        if kind is Report and priority is None and overflow is None:
+            taken, late = True, ()
+            with ledger_lock:
+                if len(ledger_normal_queue) < ledger_normal.room:
+                    ledger_normal_append(message)
+                    if ledger_inbox.idle:
+                        ledger_inbox.wake()
+                elif ledger_normal.displaces:
+                    ledger_normal_queue.popleft()
+                    ledger_normal_append(message)
+                    ledger_normal.displaced += 1
+                else:
+                    late += ((ledger_normal, message),)
+            with total_lock:
+                if total_normal.congested:
+                    total_normal.early += 1
+                    taken = False
+                elif len(total_normal_queue) < total_normal.room:
+                    total_normal_append(message)
+                    if total_inbox.idle:
+                        total_inbox.wake()
+                else:
+                    late += ((total_normal, message),)
+            with counter_lock:
+                if len(counter_normal_queue) < counter_normal.room:
+                    counter_normal_append(message)
+                    if counter_inbox.idle:
+                        counter_inbox.wake()
+                else:
+                    late += ((counter_normal, message),)
+            if late:
+                others = len(late) < 3
+                return post.spread_in_thread(post.living(late, 3), message, others=others) and taken
+            return taken
+        return post.send_in_thread(message, priority, overflow)
+
+    def try_send(message, priority=None, overflow=None):
+        if get_ident() != home.ident:
+            home.refuse()
+        kind = message.__class__
+        if kind is Count and priority is None and overflow is None:
+            with ledger_lock:
+                if len(ledger_normal_queue) < ledger_normal.room:
+                    ledger_normal_append(message)
+                    if ledger_inbox.idle:
+                        ledger_inbox.wake()
+                    return True
+            return ledger_normal.put_now(message, message)
+        if kind is Report and priority is None and overflow is None:
+            taken, late = True, ()
+            with ledger_lock:
+                if len(ledger_normal_queue) < ledger_normal.room:
+                    ledger_normal_append(message)
+                    if ledger_inbox.idle:
+                        ledger_inbox.wake()
+                elif ledger_normal.displaces:
+                    ledger_normal_queue.popleft()
+                    ledger_normal_append(message)
+                    ledger_normal.displaced += 1
+                else:
+                    late += ((ledger_normal, message),)
+            with total_lock:
+                if total_normal.congested:
+                    total_normal.early += 1
+                    taken = False
+                elif len(total_normal_queue) < total_normal.room:
+                    total_normal_append(message)
+                    if total_inbox.idle:
+                        total_inbox.wake()
+                else:
+                    late += ((total_normal, message),)
+            with counter_lock:
+                if len(counter_normal_queue) < counter_normal.room:
+                    counter_normal_append(message)
+                    if counter_inbox.idle:
+                        counter_inbox.wake()
+                else:
+                    late += ((counter_normal, message),)
+            if late:
+                return post.spread_now(post.living(late, 3), message) and taken
+            return taken
+        return post.try_send(message, priority, overflow)
+
+    return send, try_send
+
+
+def disk_receiver(inbox):
+    """How disk receives in its thread: signals, then Line (normal)."""
+    home = inbox.home
+    signals = inbox.signals
+    (normal,) = inbox.lanes
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    normal_taken = 0
+
+    def following(wait=True):
+        nonlocal normal_taken
+        while True:
+            message = None
+            try:
+                if normal_queue and not signals:
+                    message = take_normal()
+                    normal_taken += 1
+                    if normal.pressed:
+                        normal.relieve()
+            except IndexError:
+                continue  # a stop has taken it away
+            if message is not None:
+                inbox.current = message
+                return message
+            if signals:
+                return inbox.take_signal()
+            if not wait:
+                return inbox.nothing()
+            if not inbox.sleep():
+                raise StopIteration
+
+    def recv():
+        if get_ident() != home.ident:
+            home.refuse()
+        try:
+            return following()
+        except StopIteration:
+            return inbox.tell_end()
+
+    def try_recv():
+        if get_ident() != home.ident:
+            home.refuse()
+        return following(wait=False)
+
+    def recv_signal():
+        if get_ident() != home.ident:
+            home.refuse()
+        while not signals:
+            inbox.sleep_for_signal()
+        return inbox.take_signal()
+
+    def taken():
+        return (normal_taken,)
+
+    return recv, try_recv, recv_signal, following, taken
+
+
+def ledger_outbox(post, inboxes, scheduler):
+    """What ledger sends from its thread: nothing that is known beforehand."""
+    home = post.home
+
+    def send(message, priority=None, overflow=None):
+        if get_ident() != home.ident:
+            home.refuse()
+        return post.send_in_thread(message, priority, overflow)
+
+    def try_send(message, priority=None, overflow=None):
+        if get_ident() != home.ident:
+            home.refuse()
+        return post.try_send(message, priority, overflow)
+
+    return send, try_send
+
+
+def ledger_worker(inbox, ctx, actor, part):
+    """How ledger is served: in a thread of its own."""
+    handle = actor.handle
+    on_signal = actor.on_signal
+    signals = inbox.signals
+    lock = inbox.lock
+    (normal,) = inbox.lanes
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    normal_taken = 0
+
+    def serve():
+        nonlocal normal_taken
+        message = None
+        try:
+            while True:
+                message = None
+                with lock:
+                    if normal_queue and not signals:
+                        message = take_normal()
+                        normal_taken += 1
+                        if normal.pressed:
+                            normal.relieve()
+                if message is not None:
+                    handle(ctx, message)
+                elif signals:
+                    signal = inbox.take_signal()
+                    if signal is not None:
+                        on_signal(ctx, signal)
+                elif not inbox.sleep():
+                    return
+        except BaseException:
+            inbox.current = message
+            raise
+
+    def taken():
+        return (normal_taken,)
+
+    return serve, taken
+
+
+def total_outbox(post, inboxes, scheduler):
+    """What total sends: nothing that is known beforehand."""
+
+    async def send(message, priority=None, overflow=None):
+        return await post.send(message, priority, overflow)
+
+    def try_send(message, priority=None, overflow=None):
+        return post.try_send(message, priority, overflow)
+
+    return send, try_send
+
+
+def total_worker(inbox, ctx, actor, part):
+    """How total is served: as a coroutine that parks."""
+    handle = actor.handle
+    on_signal = actor.on_signal
+    park = inbox.park
+    signals = inbox.signals
+    (normal,) = inbox.lanes
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    normal_taken = 0
+
+    async def serve():
+        nonlocal normal_taken
+        message = None
+        left = 1
+        try:
+            while True:
+                if signals:
+                    message = None
+                    signal = inbox.take_signal()
+                    if signal is not None:
+                        await on_signal(ctx, signal)
+                    continue
+                if not left:
+                    left = await inbox.breathe()
+                    continue
+                if normal_queue:
+                    message = take_normal()
+                    normal_taken += 1
+                    if normal.pressed:
+                        normal.relieve()
+                if message is None:
+                    if inbox.over:
+                        return
+                    if inbox.sleeps():
+                        await park
+                    continue
+                left -= 1
+                await handle(ctx, message)
+                message = None
+        except BaseException:
+            inbox.current = message
+            raise
+
+    def taken():
+        return (normal_taken,)
+
+    return serve, taken
+
+
+def counter_outbox(post, inboxes, scheduler):
+    """What counter sends: nothing that is known beforehand."""
+
+    async def send(message, priority=None, overflow=None):
+        return await post.send(message, priority, overflow)
+
+    def try_send(message, priority=None, overflow=None):
+        return post.try_send(message, priority, overflow)
+
+    return send, try_send
+
+
+def counter_worker(inbox, ctx, actor, part):
+    """How counter is served: straight from the ready-queue."""
+    handle = actor.handle
+    signals = inbox.signals
+    (normal,) = inbox.lanes
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    normal_taken = 0
+
+    def work(budget):
+        nonlocal normal_taken
+        message = None
+        normal_count = 0
+        try:
+            while budget:
+                if signals:
+                    inbox.take_signal()
+                    continue
+                if normal_queue:
+                    message = take_normal()
+                    normal_count += 1
+                else:
+                    break
+                budget -= 1
+                handle(ctx, message)
+        except BaseException as error:
+            normal_taken += normal_count
+            return part.broke(error, message)
+        normal_taken += normal_count
+        if normal.pressed:
+            normal.relieve()
+        if not budget:
+            part.again()
+        elif inbox.over:
+            part.served()
+        elif not inbox.sleeps():
+            part.again()
+        return budget
+
+    def taken():
+        return (normal_taken,)
+
+    return work, taken
+
+
+def outside_outbox(post, inboxes, scheduler):
+    """What the outside sends: Line to disk, Count to ledger, Report to ledger and total and counter."""
+    disk_inbox = inboxes["disk"]
+    disk_lock = disk_inbox.lock
+    disk_normal = disk_inbox.by_priority[NORMAL]
+    disk_normal_queue = disk_normal.queue
+    disk_normal_append = disk_normal_queue.append
+    ledger_inbox = inboxes["ledger"]
+    ledger_lock = ledger_inbox.lock
+    ledger_normal = ledger_inbox.by_priority[NORMAL]
+    ledger_normal_queue = ledger_normal.queue
+    ledger_normal_append = ledger_normal_queue.append
+    total_inbox = inboxes["total"]
+    total_lock = total_inbox.lock
+    total_normal = total_inbox.by_priority[NORMAL]
+    total_normal_queue = total_normal.queue
+    total_normal_append = total_normal_queue.append
+    counter_inbox = inboxes["counter"]
+    counter_lock = counter_inbox.lock
+    counter_normal = counter_inbox.by_priority[NORMAL]
+    counter_normal_queue = counter_normal.queue
+    counter_normal_append = counter_normal_queue.append
+
+    async def send(message, priority=None, overflow=None):
+        kind = message.__class__
+        if kind is Line and priority is None and overflow is None:
+            with disk_lock:
+                if len(disk_normal_queue) < disk_normal.room:
+                    disk_normal_append(message)
+                    if disk_inbox.idle:
+                        disk_inbox.wake()
+                    return True
+            return await disk_normal.put(message, message)
+        if kind is Count and priority is None and overflow is None:
+            with ledger_lock:
+                if len(ledger_normal_queue) < ledger_normal.room:
+                    ledger_normal_append(message)
+                    if ledger_inbox.idle:
+                        ledger_inbox.wake()
+                    return True
+            return await ledger_normal.put(message, message)
+        if kind is Report and priority is None and overflow is None:
+            taken, late = True, ()
+            with ledger_lock:
+                if len(ledger_normal_queue) < ledger_normal.room:
+                    ledger_normal_append(message)
+                    if ledger_inbox.idle:
+                        ledger_inbox.wake()
+                elif ledger_normal.displaces:
+                    ledger_normal_queue.popleft()
+                    ledger_normal_append(message)
+                    ledger_normal.displaced += 1
+                else:
+                    late += ((ledger_normal, message),)
+            with total_lock:
+                if total_normal.congested:
+                    total_normal.early += 1
+                    taken = False
+                elif len(total_normal_queue) < total_normal.room:
+                    total_normal_append(message)
+                    if total_inbox.idle:
+                        total_inbox.wake()
+                else:
+                    late += ((total_normal, message),)
+            with counter_lock:
+                if len(counter_normal_queue) < counter_normal.room:
+                    counter_normal_append(message)
+                    if counter_inbox.idle:
+                        counter_inbox.wake()
+                else:
+                    late += ((counter_normal, message),)
+            if late:
+                others = len(late) < 3
+                return await post.spread(post.living(late, 3), message, others=others) and taken
+            return taken
+        return await post.send(message, priority, overflow)
+
+    def try_send(message, priority=None, overflow=None):
+        kind = message.__class__
+        if kind is Line and priority is None and overflow is None:
+            with disk_lock:
+                if len(disk_normal_queue) < disk_normal.room:
+                    disk_normal_append(message)
+                    if disk_inbox.idle:
+                        disk_inbox.wake()
+                    return True
+            return disk_normal.put_now(message, message)
+        if kind is Count and priority is None and overflow is None:
+            with ledger_lock:
+                if len(ledger_normal_queue) < ledger_normal.room:
+                    ledger_normal_append(message)
+                    if ledger_inbox.idle:
+                        ledger_inbox.wake()
+                    return True
+            return ledger_normal.put_now(message, message)
+        if kind is Report and priority is None and overflow is None:
+            taken, late = True, ()
+            with ledger_lock:
+                if len(ledger_normal_queue) < ledger_normal.room:
+                    ledger_normal_append(message)
+                    if ledger_inbox.idle:
+                        ledger_inbox.wake()
+                elif ledger_normal.displaces:
+                    ledger_normal_queue.popleft()
+                    ledger_normal_append(message)
+                    ledger_normal.displaced += 1
+                else:
+                    late += ((ledger_normal, message),)
+            with total_lock:
+                if total_normal.congested:
+                    total_normal.early += 1
+                    taken = False
+                elif len(total_normal_queue) < total_normal.room:
+                    total_normal_append(message)
+                    if total_inbox.idle:
+                        total_inbox.wake()
+                else:
+                    late += ((total_normal, message),)
+            with counter_lock:
+                if len(counter_normal_queue) < counter_normal.room:
+                    counter_normal_append(message)
+                    if counter_inbox.idle:
+                        counter_inbox.wake()
+                else:
+                    late += ((counter_normal, message),)
+            if late:
+                return post.spread_now(post.living(late, 3), message) and taken
+            return taken
+        return post.try_send(message, priority, overflow)
+
+    return send, try_send

@@ -1,0 +1,158 @@
+"""`ctx.run_blocking`: whose threads, how many, what comes back, and how it ends."""
+
+import asyncio
+import contextvars
+import gc
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from orchestra import Closed, StopTimeout, start
+from tests.runtime.players import Awaits, Job, Runs, alone, until, within
+
+variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
+
+
+def in_run(do: Any, **options: Any) -> Any:
+    """Run an orchestra of one `run`, and give what it gave."""
+    results: list[Any] = []
+
+    async def run(ctx: Any) -> None:
+        results.append(await do(ctx))
+
+    async def main() -> None:
+        async with start(alone(Runs(run)), **options) as running:
+            await running.drain()
+
+    within(20, main())
+    return results[0]
+
+
+def test_results_errors_and_context_variables_come_back() -> None:
+    def fails(error: BaseException) -> None:
+        raise error
+
+    async def do(ctx: Any) -> Any:
+        variable.set("seen")
+        assert await ctx.run_blocking(lambda a, *, b: (a, b, variable.get()), 1, b=2) == (1, 2, "seen")
+        with pytest.raises(ValueError, match="mine"):
+            await ctx.run_blocking(fails, ValueError("mine"))
+        with pytest.raises(RuntimeError, match="StopIteration") as caught:
+            await ctx.run_blocking(fails, StopIteration(5))
+        assert isinstance(caught.value.__cause__, StopIteration)
+        return await ctx.run_blocking(lambda: threading.current_thread().name)
+
+    assert in_run(do) == "orchestra:pool-1"
+    assert not [thread for thread in threading.enumerate() if "pool" in thread.name]
+
+
+def test_a_hundred_blocking_calls_leave_the_default_executor_alone() -> None:
+    """K01, and K09: nothing of it is held weakly."""
+
+    async def do(ctx: Any) -> Any:
+        most = 0
+        running = 0
+        lock = threading.Lock()
+
+        def work(n: int) -> int:
+            nonlocal most, running
+            with lock:
+                running += 1
+                most = max(most, running)
+            time.sleep(0.005)
+            with lock:
+                running -= 1
+            return n
+
+        calls = [asyncio.ensure_future(ctx.run_blocking(work, n)) for n in range(100)]
+        await asyncio.sleep(0)
+        gc.collect()
+        began = time.monotonic()
+        await asyncio.to_thread(lambda: None)
+        quick = time.monotonic() - began
+        assert await asyncio.gather(*calls) == list(range(100))
+        assert quick < 0.1
+        return most
+
+    assert 1 <= in_run(do, pool_threads=4) <= 4
+
+
+def test_calls_beyond_the_threads_wait_in_order() -> None:
+    async def do(ctx: Any) -> Any:
+        order: list[int] = []
+        await asyncio.gather(*[ctx.run_blocking(order.append, n) for n in range(50)])
+        return order
+
+    assert in_run(do, pool_threads=1) == list(range(50))
+
+
+def test_a_cancelled_caller_is_free_at_once_and_a_drain_waits_for_the_function() -> None:
+    go = threading.Event()
+    done: list[int] = []
+
+    def work() -> None:
+        go.wait(5)
+        done.append(1)
+
+    async def run(ctx: Any) -> None:
+        call = asyncio.ensure_future(ctx.run_blocking(work))
+        waiting = asyncio.ensure_future(ctx.run_blocking(done.append, 2))
+        await asyncio.sleep(0.01)
+        call.cancel()
+        waiting.cancel()
+        began = time.monotonic()
+        await asyncio.gather(call, waiting, return_exceptions=True)
+        assert time.monotonic() - began < 1
+
+    async def main() -> None:
+        async with start(alone(Runs(run)), pool_threads=1) as running:
+            asyncio.get_running_loop().call_later(0.1, go.set)
+            await running.drain()
+            assert done == [1]
+
+    within(10, main())
+
+
+def test_a_function_that_runs_on_is_named() -> None:
+    go = threading.Event()
+
+    def stays() -> None:
+        go.wait(20)
+
+    async def main() -> None:
+        worker = Awaits(lambda ctx, message: ctx.run_blocking(stays))
+        async with start(alone(worker)) as running:
+            await running.send(Job())
+            await until(lambda: worker.begun)
+            await asyncio.sleep(0.05)
+            await running.stop(0.05)
+
+    with pytest.raises(StopTimeout) as late:
+        within(10, main())
+    go.set()
+    assert late.value.subsystems == ("worker",)
+    assert late.value.places[0].startswith("thread orchestra:pool-1 at ")
+    assert "stays" in late.value.places[0]
+
+
+def test_after_the_end_it_is_closed() -> None:
+    async def main() -> None:
+        kept: list[Any] = []
+
+        async def run(ctx: Any) -> None:
+            kept.append(ctx)
+
+        async with start(alone(Runs(run))) as running:
+            await running.drain()
+        with pytest.raises(Closed):
+            await kept[0].run_blocking(lambda: None)
+
+    within(10, main())
+
+
+@pytest.mark.parametrize("given", [0, 2.5, True, "4"])
+def test_a_wrong_number_of_threads_is_refused(given: Any) -> None:
+    with pytest.raises(TypeError, match=r"pool_threads is .*: give a whole number of 1 or more"):
+        start(alone(Awaits()), pool_threads=given)
