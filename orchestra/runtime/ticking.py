@@ -15,6 +15,21 @@ from orchestra.runtime.post import Places
 from orchestra.timer import Missed
 
 
+def time_of(start: float, interval: float, number: int) -> float:
+    """When a tick is due. Nothing is added up, so that nothing drifts."""
+    return start + number * interval
+
+
+def last_due(start: float, interval: float, now: float) -> int:
+    """The number of the last tick whose time has come, exactly as `time_of` tells the times."""
+    number = math.floor((now - start) / interval)
+    while time_of(start, interval, number + 1) <= now:
+        number += 1
+    while time_of(start, interval, number) > now:
+        number -= 1
+    return number
+
+
 class Tick:
     """One tick; `sent` when a lane has taken it."""
 
@@ -81,7 +96,7 @@ class Ticking(Job):
 
     def set(self) -> None:
         """Let the first tick come due after one interval."""
-        self._alarm = self.tools.alarms.add(self._time_of(self._next), self._come_due)
+        self._alarm = self.tools.alarms.add(time_of(self._start, self._interval, self._next), self._come_due)
 
     @property
     def when(self) -> float | None:
@@ -95,21 +110,8 @@ class Ticking(Job):
                 trace.line.withdraw()
         self.over()
 
-    def _time_of(self, number: int) -> float:
-        return self._start + number * self._interval
-
-    def _last_due(self) -> int:
-        """The number of the last tick whose time has come."""
-        now = self.tools.clock.time()
-        number = max(math.floor((now - self._start) / self._interval), self._next)
-        while self._time_of(number + 1) <= now:
-            number += 1
-        while number > self._next and self._time_of(number) > now:
-            number -= 1
-        return number
-
     def _come_due(self) -> None:
-        last = self._last_due()
+        last = last_due(self._start, self._interval, self.tools.clock.time())
         due = last + 1 - self._next
         self._next = last + 1
         self.set()

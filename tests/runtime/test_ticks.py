@@ -27,6 +27,7 @@ from orchestra import (
 )
 from orchestra.overflow import Overflow
 from orchestra.runtime.scheduler import SLICE
+from orchestra.runtime.ticking import last_due, time_of
 from tests.runtime.clockwork import Clockwork, run
 from tests.runtime.players import (
     Awaits,
@@ -140,6 +141,19 @@ def test_a_thousand_ticks_do_not_drift(interval: float) -> None:
             assert worker.timer.missed == 0
 
     run(main())
+
+
+@given(
+    start=st.floats(0, 1e9),
+    interval=st.floats(1e-6, 1e6),
+    number=st.integers(1, 10**6),
+    off=st.sampled_from([-1, 0, 1]),
+)
+def test_the_last_that_is_due_is_found_exactly(start: float, interval: float, number: int, off: int) -> None:
+    now = time_of(start, interval, number)
+    now = {-1: math.nextafter(now, 0), 0: now, 1: math.nextafter(now, math.inf)}[off]
+    found = last_due(start, interval, now)
+    assert time_of(start, interval, found) <= now < time_of(start, interval, found + 1)
 
 
 def test_cancelled_no_tick_comes_any_more_and_a_queued_one_stays() -> None:
@@ -307,11 +321,11 @@ def test_a_failing_factory_is_a_failure_of_the_subsystem(
         with pytest.raises(OrchestraError) as failed:
             async with start(alone(worker), dead_letters=lambda letter: None) as running:
                 await running.send(Job())
-                await asyncio.sleep(5)
+                await running.wait()
         error = failed.value
         assert isinstance(error if isinstance(error, cause) else error.__cause__, cause)
         assert "subsystem 'worker' of Alone" in "".join([str(error), *getattr(error, "__notes__", [])])
-        assert now() < 100
+        assert now() == 1
         if kind != "run":
             assert (worker.hooks or ["stopped"])[-1] == "stopped"
 
@@ -499,6 +513,31 @@ def test_under_other_policies_it_is_missed_and_counts_nowhere_else(
     assert len(got) == late + 3
     assert meters.dropped == 0
     assert meters.waiting == 0
+
+
+def test_after_one_has_waited_the_others_fill_what_room_there_is() -> None:
+    async def main() -> None:
+        count = iter(range(100))
+        asked = asyncio.Event()
+        got: list[int] = []
+
+        async def take(ctx: Any) -> None:
+            ctx.send_every(1, lambda: Job(next(count)), missed=Missed.BURST)
+            await asked.wait()
+            got.extend(ctx.try_recv().n for _ in range(3))
+            await asyncio.Event().wait()
+
+        async with start(alone(Runs(take), message_capacity=3), dead_letters=lambda letter: None) as running:
+            await asyncio.sleep(8.5)
+            assert running.meters()["worker"].waiting == 1
+            asked.set()
+            await turns()
+            assert got == [0, 1, 2]
+            assert running.meters()["worker"].queued == 3
+            assert running.meters()["worker"].waiting == 1
+            assert next(count) == 7
+
+    run(main())
 
 
 def test_a_lane_that_is_always_full_does_not_keep_ticks_out() -> None:
