@@ -343,6 +343,97 @@ def test_a_subsystem_that_swallows_its_cancellation_for_ever_does_not_keep_the_p
     assert "in stubborn" in err
 
 
+def test_a_signal_ends_a_backoff_at_once_with_status_0() -> None:
+    code = """
+        from orchestra import Restart
+
+        class Fails(Calls):
+            def handle(self, ctx, message):
+                raise ValueError
+
+        async def main(running):
+            await running.send(Job())
+            await turns()
+            say("ready")
+            await asyncio.sleep(60)
+
+        say("value", run(alone(Fails(), restart=Restart(backoff=60)), main))
+    """
+    with Program(code) as program:
+        program.send(signal.SIGINT)
+        assert program.end() == ("value None\n", "", 0)
+
+
+SPAWNS = """
+    async def finishes(ctx):
+        say("ready")
+        while not ctx.closed:
+            await asyncio.sleep(0.01)
+        say("stopping")
+        await asyncio.sleep({seconds})
+        say("finished")
+
+    async def main(running):
+        await running.send(Job())
+        await asyncio.sleep(60)
+
+    say("value", run(alone(Calls(lambda ctx, message: ctx.spawn(finishes(ctx)))), main))
+"""
+
+
+def test_at_a_signal_a_spawned_task_may_finish() -> None:
+    with Program(SPAWNS.format(seconds=0.1)) as program:
+        program.send(signal.SIGTERM)
+        assert program.end() == ("stopping\nfinished\nvalue None\n", "", 0)
+
+
+def test_the_second_signal_does_not_wait_for_a_spawned_task() -> None:
+    with Program(SPAWNS.format(seconds=60)) as program:
+        program.send(signal.SIGINT)
+        assert program.line() == "stopping"
+        program.send(signal.SIGINT)
+        assert program.end() == ("", "", -signal.SIGINT)
+
+
+def test_a_spawned_task_that_swallows_its_cancellation_for_ever_does_not_keep_the_process() -> None:
+    code = """
+        async def stubborn():
+            say("ready")
+            while True:
+                try:
+                    await asyncio.sleep(60)
+                except asyncio.CancelledError:
+                    pass
+
+        async def live(ctx):
+            ctx.spawn(stubborn(), name="mole")
+
+        run(alone(Runs(live)), timeout=0.1)
+    """
+    with Program(code) as program:
+        program.send(signal.SIGTERM)
+        _, err, status = program.end()
+    assert status == 1
+    assert "StopTimeout: still running 0.1 s after the stop: 'worker' task 'mole' at" in err
+
+
+def test_a_crash_loop_ends_the_process_with_the_number_of_its_restarts() -> None:
+    code = """
+        from orchestra import Restart
+
+        async def live(ctx):
+            say("ready")
+            raise ValueError("no use")
+
+        run(alone(Runs(live), restart=Restart(limit=2, backoff=0.01)))
+    """
+    with Program(code) as program:
+        _, err, status = program.end()
+    assert status == 1
+    assert "ValueError: no use" in err
+    assert "'worker' was started again 2 times before that, 2 of them within 10 s" in err
+
+
 def test_what_is_queued_at_a_signal_is_dead_lettered() -> None:
     code = """
         class Slow(Calls):

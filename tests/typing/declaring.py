@@ -16,9 +16,11 @@ from orchestra import (
     Fail,
     Missed,
     Priority,
+    Restart,
     Running,
     Subsystem,
     Timer,
+    deferred,
     handles,
     orchestra,
     plan_of,
@@ -207,6 +209,15 @@ subsystem(consumes=Ping, fairness=2.5)  # wrong
 subsystem(consumes=Ping, wip=True, evict_after=0.5, fairness=4)
 subsystem(consumes=Ping, wip=True, fairness="4")  # wrong
 subsystem(consumes=Ping, boxed="yes")  # wrong
+subsystem(consumes=Ping, restart=Restart(limit=1, within=60, backoff=lambda n: 2.0**n))
+subsystem(consumes=Ping, wip=True, restart=Restart())
+subsystem(consumes=Ping, restart=3)  # wrong
+subsystem(consumes=Ping, restart=Restart)  # wrong
+Restart(limit="3")  # wrong
+Restart(backoff=lambda: 1.0)  # wrong
+Restart(3, 10, 0.1).backof  # wrong
+assert_type(Restart().within, float)
+assert_type(plan_of(App).subsystems["marked"].restart, Restart | None)
 Drop(wait_before_drop="1")  # wrong
 Drop(wait=1)  # wrong
 Fail().wait_before_drop  # wrong
@@ -221,6 +232,33 @@ class MyDrop(Drop): ...  # wrong
 orchestra(signal=Sig)  # wrong
 orchestra(signal=Sig, event=Ev, error=int)  # wrong
 orchestra(Ping)  # wrong
+
+
+def make_full(running: Running) -> Full:
+    assert_type(running.instances["marked"], Any)
+    return Full(len(running.instances))
+
+
+assert_type(deferred(Marked), Marked)
+assert_type(deferred(make_full), Full)
+assert_type(deferred(lambda: Full(1)), Full)
+App(full=deferred(make_full), marked=deferred(Marked), _private=deferred(lambda: Bare()))
+App(full=deferred(lambda running: Full(len(running.instances))), marked=Marked(), _private=Bare())
+App(full=deferred(Marked), marked=Marked(), _private=Bare())  # wrong
+App(full=Full, marked=Marked(), _private=Bare())  # wrong
+deferred(Marked())  # wrong
+deferred(lambda one, two: Bare())  # wrong
+
+
+class Spawns(Actor[Ping, Never]):
+    async def handle(self, ctx: Context[Ping, Never, Sig], message: Ping) -> None:
+        task = ctx.spawn(self.work(message), name="work")
+        assert_type(await task, int)
+        ctx.spawn(self.work)  # wrong
+        ctx.spawn(self.work(message), 7)  # wrong
+
+    async def work(self, message: Ping) -> int:
+        return 1
 
 
 @orchestra(signal=Sig, event=Ev)
