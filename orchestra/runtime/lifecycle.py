@@ -139,10 +139,6 @@ TABLE: Final[Mapping[Action, tuple[Outcome, Outcome, Outcome, Outcome]]] = Mappi
 
 PLANNED: Final = frozenset(
     {
-        Action.RECIPIENT,
-        Action.ASK,
-        Action.OUTSIDE_ASK,
-        Action.PENDING_ASK,
         Action.SET_TIMER,
         Action.TIMER,
         Action.RESTART,

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import msgspec
 import pytest
 
-from orchestra import Closed, Running, Subsystem, orchestra, start, subsystem
+from orchestra import Closed, NoReply, Reply, Running, Subsystem, orchestra, start, subsystem
 from orchestra.runtime.lifecycle import (
     PLANNED,
     TABLE,
@@ -88,14 +89,19 @@ class Probe(Subsystem):
         await self.gate.wait()
 
 
+class Question(msgspec.Struct):
+    n: int
+    reply: Reply[int]
+
+
 class Target(Probe):
-    """Gets jobs, which nobody but the test takes."""
+    """Gets jobs and questions, which nobody but the test takes."""
 
 
 @orchestra(signal=Bell, event=Knock, outgoing=Note, event_capacity=2)
 class Stage:
-    target: Target = subsystem(consumes=Job, message_capacity=2)
-    probe: Probe = subsystem(sends=[Job, Note])
+    target: Target = subsystem(consumes=Job | Question, message_capacity=2)
+    probe: Probe = subsystem(sends=[Job, Note, Question])
 
     conductor: Any = None
     gate: Any = None
@@ -366,6 +372,69 @@ async def try_start(scene: Scene, move: Any) -> Outcome:
         return Outcome.REFUSED
 
 
+async def try_recipient(scene: Scene, move: Any) -> Outcome:
+    recipient = scene.app.probe.ctx.recipient(Job)
+    await move()
+    return await sends(scene, recipient.send)
+
+
+def question(n: int) -> Callable[[Reply[int]], Question]:
+    return lambda reply: Question(n, reply)
+
+
+async def asks(scene: Scene, ask: Callable[[Any], Awaitable[Any]]) -> Outcome:
+    """How asks fare: two for which there is room, and one for which there is none."""
+    asked = [asyncio.ensure_future(ask(question(n))) for n in range(3)]
+    await turns()
+    if not asked[0].done():
+        for n in range(3):
+            (await scene.app.target.ctx.recv()).reply.send(n)
+        assert await asyncio.gather(*asked) == [0, 1, 2]
+        return Outcome.ACCEPTED
+    errors = [type(asking.exception()) for asking in asked]
+    if errors == [Closed] * 3:
+        return Outcome.CLOSED
+    assert errors == [NoReply, NoReply, Closed]
+    assert [letter.message.n for letter in scene.letters] == [0, 1]
+    return Outcome.NO_REPLY
+
+
+async def try_ask(scene: Scene, move: Any) -> Outcome:
+    probe = scene.app.probe.ctx
+    by_recipient = probe.recipient(Question).ask
+    await move()
+    first = await asks(scene, probe.ask)
+    if first is not Outcome.NO_REPLY:  # there the room is used up
+        assert await asks(scene, by_recipient) is first
+    return first
+
+
+async def try_outside_ask(scene: Scene, move: Any) -> Outcome:
+    await move()
+    return await asks(scene, scene.running.ask)
+
+
+async def try_pending_ask(scene: Scene, move: Any) -> Outcome:
+    """One question is taken before, and one is queued."""
+    for ask in (scene.app.probe.ctx.ask, scene.running.ask):
+        taken, queued = (asyncio.ensure_future(ask(question(n))) for n in range(2))
+        await turns()
+        first = await scene.app.target.ctx.recv()
+        await move()
+        await turns()
+        assert not taken.done()
+        assert first.reply.send(5) is True
+        assert await taken == 5
+        if queued.done():
+            assert isinstance(queued.exception(), NoReply)
+            return Outcome.REPLY
+        (await scene.app.target.ctx.recv()).reply.send(6)
+        assert await queued == 6
+        if scene.tasks:
+            break
+    return Outcome.REPLY
+
+
 SCENARIOS = {
     Action.SEND: try_send_in,
     Action.CONDUCTOR_SEND: try_conductor_send,
@@ -383,6 +452,10 @@ SCENARIOS = {
     Action.DRAIN: calls("drain"),
     Action.WAIT: calls("wait"),
     Action.START: try_start,
+    Action.RECIPIENT: try_recipient,
+    Action.ASK: try_ask,
+    Action.OUTSIDE_ASK: try_outside_ask,
+    Action.PENDING_ASK: try_pending_ask,
 }
 
 
