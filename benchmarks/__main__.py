@@ -1,4 +1,4 @@
-"""`python -m benchmarks [send] [ring] [start] [congestion] [priority]`: measure, print, write JSON."""
+"""`python -m benchmarks [send] [ring] [start] [congestion] [priority] [ask]`: measure, print, write JSON."""
 
 import argparse
 import sys
@@ -41,12 +41,19 @@ def _priority(quick: bool) -> Sequence[Group]:
     return [priority.group(samples=200 if quick else 1_000)]
 
 
+def _ask(quick: bool) -> Sequence[Group]:
+    from benchmarks import ask
+
+    return [ask.group(count=2_000 if quick else 20_000)]
+
+
 GROUPS: dict[str, Callable[[bool], Sequence[Group]]] = {
     "send": _send,
     "ring": _ring,
     "start": _start,
     "congestion": _congestion,
     "priority": _priority,
+    "ask": _ask,
 }
 ROUNDS, QUICK_ROUNDS = 15, 5
 

@@ -45,6 +45,14 @@ def urgent(backlog: int) -> str:
     return f"urgent, {backlog:,} wait"
 
 
+def asks(asker: str, answering: str) -> str:
+    """The name of the case in which this asker asks an Actor with such a handler."""
+    article = "an" if answering.startswith("a") else "a"
+    return f"{asker} asks {article} {answering} Actor"
+
+
+FUTURES = "two tasks with futures"
+
 BACKLOGS = (10, 1_000, 100_000)
 
 BARS: Mapping[str, float] = {
