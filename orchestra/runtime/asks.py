@@ -19,7 +19,7 @@ import attrs
 
 from orchestra.box import open_entry
 from orchestra.carrying import replies_in
-from orchestra.errors import Deadlock
+from orchestra.errors import Closed, Deadlock
 from orchestra.priority import Priority
 from orchestra.reply import Reply
 from orchestra.runtime.gridlock import Gridlocks
@@ -111,6 +111,8 @@ class Asks:
             )
         task = asyncio.current_task()
         own = self._askers.get(task) or self._find_asker(task)  # type: ignore[arg-type]  # None is no key
+        if inbox is None and own is not None:
+            inbox = own.inbox
         pending = Pending(self)
         self._open[pending] = None
         if inbox is not None:
@@ -184,13 +186,14 @@ class Asks:
         held = [pending for pending in self._open if inbox.name in pending.holders and not pending.on_the_way]
         if not held:
             return
+        failure = error if isinstance(error, Exception) and not isinstance(error, Closed) else None
         queued = {
             pending for lane in inbox.lanes for entry in lane.queue for pending in self._pendings(entry)
         }
-        why = "it has ended without an answer" if error is None else f"it failed with {told(error)}"
+        why = "it has ended without an answer" if failure is None else f"it failed with {told(failure)}"
         for pending in held:
             if pending not in queued:
-                pending.lost(inbox.name, why, cause=error)
+                pending.lost(inbox.name, why, cause=failure)
 
     def close(self) -> None:
         """The orchestra has ended: nobody answers."""
