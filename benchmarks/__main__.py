@@ -1,4 +1,4 @@
-"""`python -m benchmarks [send] [ring] [start] [congestion] [priority] [thread]`: measure, print, write."""
+"""`python -m benchmarks [GROUP ...]`: measure, print, write JSON; without a group all of them."""
 
 import argparse
 import sys
@@ -41,6 +41,12 @@ def _priority(quick: bool) -> Sequence[Group]:
     return [priority.group(samples=200 if quick else 1_000)]
 
 
+def _ask(quick: bool) -> Sequence[Group]:
+    from benchmarks import ask
+
+    return [ask.group(count=2_000 if quick else 20_000)]
+
+
 def _thread(quick: bool) -> Sequence[Group]:
     from benchmarks import thread
 
@@ -53,6 +59,7 @@ GROUPS: dict[str, Callable[[bool], Sequence[Group]]] = {
     "start": _start,
     "congestion": _congestion,
     "priority": _priority,
+    "ask": _ask,
     "thread": _thread,
 }
 ROUNDS, QUICK_ROUNDS = 15, 5

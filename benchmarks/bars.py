@@ -49,6 +49,15 @@ TO_THREAD = "from the loop to a thread"
 FROM_THREAD = "from a thread to the loop"
 THERE_AND_BACK = "from the loop to a thread and back"
 
+
+def asks(asker: str, answering: str) -> str:
+    """The name of the case in which this asker asks an Actor with such a handler."""
+    article = "an" if answering.startswith("a") else "a"
+    return f"{asker} asks {article} {answering} Actor"
+
+
+FUTURES = "two tasks with futures"
+
 BACKLOGS = (10, 1_000, 100_000)
 
 BARS: Mapping[str, float] = {

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, get_args, get_origin
 
 from orchestra.box import Box, RidingBox
-from orchestra.generate.hints import Hint, Unresolvable, field_hints, own_annotations
+from orchestra.generate.hints import Hint, Scope, Unresolvable, field_hints, own_annotations
 from orchestra.generate.records import style_of
 from orchestra.messages import is_alias
 from orchestra.reply import Reply
@@ -17,12 +17,16 @@ DEPTH = 4
 _PLAIN = (str, bytes, bytearray, memoryview, int, float, complex, bool, type(None))
 
 
-def reply_fields(kind: type, names: Mapping[str, Any] | None = None) -> tuple[str, ...]:
+def reply_fields(kind: type, names: Mapping[str, Any] | None = None, declared: Any = None) -> tuple[str, ...]:
     """The fields of a message class that may hold a reply, by what is annotated.
 
-    `names` are those of the function in which the class was declared, for annotations that are strings.
+    `names` are those of the function in which the class was declared, for annotations that are strings;
+    `declared` is the subscripted form in which a generic class is consumed.
     """
-    return tuple(name for name, hint in _hints(kind, None, names or {}).items() if _may_hold(hint, set()))
+    names = names or {}
+    subscripted = Hint(declared, Scope(kind, names, {})) if get_args(declared) else None
+    hints = _hints(kind, subscripted, names)
+    return tuple(name for name, hint in hints.items() if _may_hold(hint, set()))
 
 
 def _hints(kind: type, subscripted: Hint | None, names: Mapping[str, Any]) -> dict[str, Hint]:

@@ -108,7 +108,7 @@ def _routes(
             receivers=receivers,
             outgoing=kind in outgoing,
             boxed=boxed_receivers(kind, receivers, subsystems),
-            replies=reply_fields(kind, names),
+            replies=reply_fields(kind, names, declared[kind]),
         )
         for kind, receivers in routed.items()
     }

@@ -12,8 +12,8 @@ T_contra = TypeVar("T_contra", contravariant=True, default=Any)
 class Answerable(Protocol):
     """The side of an ask that a `Reply` stands for."""
 
-    kind: str
-
+    @property
+    def kind(self) -> str: ...
     @property
     def claimed(self) -> bool: ...
     def answer(self, value: Any) -> bool: ...

@@ -15,10 +15,11 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
+import attrs
+
 from orchestra.box import open_entry
 from orchestra.carrying import replies_in
-from orchestra.errors import Deadlock
-from orchestra.messages import shown
+from orchestra.errors import Closed, Deadlock
 from orchestra.priority import Priority
 from orchestra.reply import Reply
 from orchestra.runtime.clock import Clock, Handle
@@ -28,12 +29,12 @@ from orchestra.runtime.lane import Lane, Ticket
 from orchestra.runtime.letters import DeadLetter
 from orchestra.runtime.part import Part
 from orchestra.runtime.pending import HandingOn, Pending, behind, pendings_of
-from orchestra.runtime.post import Post
+from orchestra.runtime.post import Post, Way
 from orchestra.runtime.scheduler import Scheduler
 from orchestra.runtime.strand import park
 from orchestra.runtime.telling import told
 from orchestra.runtime.threads.inbox import held
-from orchestra.runtime.waits import Edge, Waits
+from orchestra.runtime.waits import Waits
 
 _WHY = {
     "cancelled": "its handler was cancelled",
@@ -44,6 +45,39 @@ _WHY = {
 
 Runner: TypeAlias = "asyncio.Task[Any] | int | None"
 """What runs a subsystem: the task of its strand, or its thread, by number."""
+
+
+@attrs.frozen
+class Asker:
+    """A subsystem whose own strand asks: it parks meanwhile, and `wake` lets it go on."""
+
+    name: str
+    inbox: Inbox
+    wake: Callable[[], None]
+
+
+@attrs.frozen
+class Blocked:
+    """The edge of a sender that waits for room in a lane of `target`, without any limit."""
+
+    target: str
+    place: Lane
+    ticket: Ticket
+
+    @property
+    def what(self) -> str:
+        """What is waited for, in words."""
+        return f"room in the {self.lane.name} lane of {self.target!r}"
+
+    @property
+    def lane(self) -> Priority:
+        """The level of the lane."""
+        return self.place.priority
+
+    @property
+    def holds(self) -> bool:
+        """Whether it waits still: a place that was granted, or given up, is waited for no longer."""
+        return self.ticket in self.place.waiting
 
 
 class Asks:
@@ -66,7 +100,7 @@ class Asks:
         self._parts = parts
         self._gridlocks = gridlocks
         self._open: dict[Pending, None] = {}
-        self._strands: dict[asyncio.Task[Any] | int, Inbox] = {}
+        self._askers: dict[Runner, Asker] = {}
 
     async def ask(
         self,
@@ -80,26 +114,41 @@ class Asks:
     ) -> Any:
         """See `Context.ask`. `inbox` is that of the subsystem whose context is used, if it is one's.
 
-        `in_thread` says that the thread of that subsystem waits meanwhile for the running task.
+        `in_thread` says that the thread of that subsystem waits for the running task meanwhile.
         """
         if not callable(make):
             raise TypeError(
                 f"ask takes a function that makes the message of a reply, and was given {make!r}: "
                 f"write ask(lambda reply: {type(make).__qualname__}(..., reply))"
             )
-        deadline = None if timeout is None else self.clock.time() + timeout
-        own = self._strand_of(asyncio.current_task())
+        task = asyncio.current_task()
+        own = self._askers.get(task) or self._find_asker(task)
+        if inbox is None and own is not None:
+            inbox = own.inbox
         pending = Pending(self)
         self._open[pending] = None
         if inbox is not None:
             inbox.asking += 1
+        timer = None
         try:
-            asker = inbox if in_thread else own
-            await self._send(pending, post, make, priority, asker, deadline, timeout)
-            if not pending.over:
-                await self._wait(pending, own, deadline, timeout)
+            deadline = None if timeout is None else self.clock.time() + timeout
+            asker = Asker(inbox.name, inbox, _nothing) if in_thread and inbox is not None else own
+            sending = self._send(pending, post, make, priority, asker, deadline, timeout)
+            if sending is not None:
+                await sending
+            if deadline is not None:
+                timer = self._at(deadline, partial(self._run_out, pending, timeout))
+            if own is not None:
+                pending.when_over = own.wake
+                while not pending.over:
+                    await park
+            elif not pending.over:
+                await self._over(pending)
             return pending.outcome()
         finally:
+            if timer is not None:
+                timer.cancel()
+            pending.when_over = None
             pending.claim()
             del self._open[pending]
             if pending.asker is not None:
@@ -111,22 +160,17 @@ class Asks:
 
     # what becomes of replies
 
-    def turn(self, pending: Pending) -> None:
-        """The reply is with somebody else: so its asker waits for that one."""
-        asker, edge = pending.asker, pending.edge()
-        assert asker is not None
-        if edge is None:
-            self.waits.asking.pop(asker, None)
-            return
-        self.waits.asking[asker] = edge
-        circle = self.waits.circle(asker, edge)
-        if circle is not None:
-            pending.fail(Deadlock(str(circle), circle.chain))
+    def handed_on(self, pending: Pending) -> None:
+        """The reply is with somebody else, so its asker waits for that one."""
+        if pending.asker is not None and not pending.claimed:
+            circle = self.waits.circle(pending.asker, pending)
+            if circle is not None:
+                pending.fail(Deadlock(str(circle), circle.chain))
 
     def count_late(self, pending: Pending) -> None:
         """An answer came too late."""
-        if pending.holder is not None:
-            self.late[pending.holder] += 1
+        if pending.target is not None:
+            self.late[pending.target] += 1
 
     def buried(self, letter: DeadLetter) -> None:
         """A message will never be handled, so nobody answers what it asks."""
@@ -150,20 +194,21 @@ class Asks:
         What is queued, or waits for room, stays: it will be handled, or dead-lettered by itself.
         """
         self.waits.forget(inbox.name)
-        for who in [who for who, owner in self._strands.items() if owner is inbox]:
-            del self._strands[who]
+        for who in [who for who, asker in self._askers.items() if asker.inbox is inbox]:
+            del self._askers[who]
         unanswered = [
             pending for pending in self._open if inbox.name in pending.holders and not pending.on_the_way
         ]
         if not unanswered:
             return
+        failure = error if isinstance(error, Exception) and not isinstance(error, Closed) else None
         with held([inbox]):
             entries = [entry for lane in inbox.lanes for entry in lane.queue]
         queued = {pending for entry in entries for pending in self._pendings(entry)}
-        why = "it has ended without an answer" if error is None else f"it failed with {told(error)}"
+        why = "it has ended without an answer" if failure is None else f"it failed with {told(failure)}"
         for pending in unanswered:
             if pending not in queued:
-                pending.lost(inbox.name, why, cause=error)
+                pending.lost(inbox.name, why, cause=failure)
 
     def close(self) -> None:
         """The orchestra has ended: nobody answers."""
@@ -177,35 +222,58 @@ class Asks:
 
     def blocks(self, who: Runner, lane: Lane, ticket: Ticket) -> None:
         """A sender waits without limit for room in a lane; when that closes a circle it is reported."""
-        own = self._strand_of(who)
+        own = self._askers.get(who) or self._find_asker(who)
         if own is None or ticket not in lane.waiting:
             return
-        what = f"room in the {lane.priority.name} lane of {lane.subsystem!r}"
-        edge = Edge(lane.subsystem, what, lane.priority, lambda: ticket in lane.waiting)
-        self.waits.sending[own.name] = edge
+        edge = self.waits.sending[own.name] = Blocked(lane.subsystem, lane, ticket)
         circle = self.waits.circle(own.name, edge)
         if circle is not None:
             self._gridlocks.report(circle)
 
     # inside
 
-    async def _send(
+    def _send(
         self,
         pending: Pending,
         post: Post,
         make: Callable[[Reply[Any]], Any],
         priority: Priority | None,
-        own: Inbox | None,
+        own: Asker | None,
+        deadline: float | None,
+        timeout: float | None,
+    ) -> Coroutine[Any, Any, None] | None:
+        """Put the message where it can be put at once; else give what is to be awaited.
+
+        When that is done, nothing here refers to the message, nor to the reply.
+        """
+        message = make(Reply(pending))
+        way = post.known_way(message.__class__)
+        if way is None or way.lane is None or priority is not None or not _carries(message, way, pending):
+            return self._send_anyhow(pending, post, message, priority, own, deadline, timeout)
+        pending.asked = way.kind
+        lane = way.lane
+        if len(lane.queue) >= lane.room:
+            return self._send_anyhow(pending, post, message, priority, own, deadline, timeout)
+        self._begin(pending, own, (lane.subsystem,))
+        if lane.offer(message):
+            return None
+        return self._send_anyhow(pending, post, message, priority, own, deadline, timeout)
+
+    async def _send_anyhow(
+        self,
+        pending: Pending,
+        post: Post,
+        message: Any,
+        priority: Priority | None,
+        own: Asker | None,
         deadline: float | None,
         timeout: float | None,
     ) -> None:
-        """Send the message. When it returns, nothing here refers to it, nor to the reply."""
-        message = make(Reply(pending))
+        """Send the message in the general way, waiting for room until the deadline."""
         places, way = post.places(message, priority)
-        pending.kind = shown(way.kind)
+        pending.asked = way.kind
         names = way.receivers_at(places)
-        if own is not None:
-            self._begin(pending, own.name, names)
+        self._begin(pending, own, names)
         carried = pendings_of(message, way.replies)
         with HandingOn(carried if pending in carried else (*carried, pending), names, self) as handing:
             spreading = post.spread(places, message)
@@ -228,38 +296,22 @@ class Asks:
         except TimeoutError:
             raise TimeoutError(f"there was no room for {what}") from None
 
-    def _begin(self, pending: Pending, asker: str, names: tuple[str, ...]) -> None:
-        """The strand of `asker` is about to wait; raises `Deadlock` where that would be for ever."""
+    def _begin(self, pending: Pending, own: Asker | None, names: tuple[str, ...]) -> None:
+        """These are to get the request. Raises `Deadlock` where its asker would wait for ever."""
         pending.holders = names
-        edge = pending.edge()
-        if edge is not None:
-            circle = self.waits.circle(asker, edge)
-            if circle is not None:
-                raise Deadlock(str(circle), circle.chain)
-            self.waits.asking[asker] = edge
-        pending.asker = asker
+        if own is None:
+            return
+        circle = self.waits.circle(own.name, pending)
+        if circle is not None:
+            raise Deadlock(str(circle), circle.chain)
+        self.waits.asking[own.name] = pending
+        pending.asker = own.name
 
-    async def _wait(
-        self, pending: Pending, own: Inbox | None, deadline: float | None, timeout: float | None
-    ) -> None:
-        """Wait for the outcome: a strand parks, and is stepped on; any other task waits for a future."""
-        timer = None
-        if deadline is not None:
-            timer = self._at(deadline, partial(self._run_out, pending, timeout))
-        try:
-            if own is not None:
-                assert own.strand is not None
-                pending.when_over = partial(self._scheduler.add, own.strand.step)
-                while not pending.over:
-                    await park
-            else:
-                future: asyncio.Future[None] = self.loop.create_future()
-                pending.when_over = partial(_wake, future)
-                await future
-        finally:
-            pending.when_over = None
-            if timer is not None:
-                timer.cancel()
+    async def _over(self, pending: Pending) -> None:
+        """Wait for the outcome in a task that is no strand's own."""
+        future: asyncio.Future[None] = self.loop.create_future()
+        pending.when_over = partial(_wake, future)
+        await future
 
     def _at(self, deadline: float, function: Callable[[], None]) -> Handle:
         return self.clock.call_later(max(deadline - self.clock.time(), 0.0), function)
@@ -272,23 +324,32 @@ class Asks:
         """The asks of this orchestra whose replies are in a message, or an entry of a lane."""
         return (pending for pending in behind(replies_in(message)) if pending in self._open)
 
-    def _strand_of(self, who: Runner) -> Inbox | None:
-        """The inbox of the subsystem whose strand this task is, or which lives in this thread."""
-        if who is None:
-            return None
-        known = self._strands.get(who)
-        if known is not None:
-            return known
+    def _find_asker(self, who: Runner) -> Asker | None:
+        """The subsystem whose strand a task is, or which lives in a thread, remembered; else None."""
         for part in self._parts.values():
-            if part.inbox.is_run_by(who):
-                self._strands[who] = part.inbox
-                return part.inbox
+            strand = part.inbox.strand
+            if strand is not None and part.inbox.is_run_by(who):
+                wake = partial(self._scheduler.add, strand.step)
+                asker = self._askers[who] = Asker(part.name, part.inbox, wake)
+                return asker
         return None
 
     def _is_free(self, name: str) -> bool:
         """Whether another task of the subsystem receives, so that its strand holds up nobody."""
         part = self._parts.get(name)
         return part is not None and part.inbox.is_received_elsewhere
+
+
+def _carries(message: Any, way: Way, pending: Pending) -> bool:
+    """Whether the reply of this ask is the one that the message may carry by its class."""
+    if len(way.replies) != 1:
+        return False
+    reply: Any = getattr(message, way.replies[0], None)
+    return reply.__class__ is Reply and reply._pending is pending
+
+
+def _nothing() -> None:
+    """What wakes the asker in a thread, which waits for the task and not for the reply itself."""
 
 
 def _wake(future: asyncio.Future[None]) -> None:

@@ -1,7 +1,6 @@
 """The phases of a running orchestra, and what each allows: the model that the runtime is tested against.
 
-Pure: a table and two questions to it. `docs/lifecycle.md` shows the same table. The rows in `PLANNED`
-belong to verbs that are not there yet; what they will mean in each phase is settled here already.
+Pure: a table and two questions to it. `docs/lifecycle.md` shows the same table.
 """
 
 import enum
@@ -141,16 +140,6 @@ TABLE: Final[Mapping[Action, tuple[Outcome, Outcome, Outcome, Outcome]]] = Mappi
     }
 )
 """For each action its outcome in each phase."""
-
-PLANNED: Final = frozenset(
-    {
-        Action.RECIPIENT,
-        Action.ASK,
-        Action.OUTSIDE_ASK,
-        Action.PENDING_ASK,
-    }
-)
-"""The actions whose verbs are not there yet."""
 
 TRANSITIONS: Final[Mapping[Phase, frozenset[Phase]]] = MappingProxyType(
     {

@@ -1,17 +1,17 @@
 """The asker's side of an ask: who has its reply, and what came of it."""
 
 import contextlib
-import threading
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Iterable, Iterator
+from threading import get_ident
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from orchestra.box import Box
 from orchestra.carrying import replies_of
 from orchestra.errors import NoReply
+from orchestra.messages import shown
 from orchestra.reply import Reply
-from orchestra.runtime.waits import Edge
 
 
 class Keeper(Protocol):
@@ -20,12 +20,12 @@ class Keeper(Protocol):
     loop: AbstractEventLoop
     thread: int
 
-    def turn(self, pending: "Pending") -> None: ...
+    def handed_on(self, pending: "Pending") -> None: ...
     def count_late(self, pending: "Pending") -> None: ...
 
 
 class Pending:
-    """The asker's side of one ask.
+    """The asker's side of one ask, and the edge of its asker in the graph of who waits for whom.
 
     `holders` are the subsystems that were last sent the reply; `asker` is the one whose own strand waits
     for it, or None for any other task. `over` says that there is an outcome; `when_over` is called then, in
@@ -36,10 +36,10 @@ class Pending:
         "_error",
         "_unclaimed",
         "_value",
+        "asked",
         "asker",
         "holders",
         "keeper",
-        "kind",
         "on_the_way",
         "over",
         "when_over",
@@ -47,12 +47,12 @@ class Pending:
 
     def __init__(self, keeper: Keeper) -> None:
         self.keeper = keeper
-        self._unclaimed = [self]
+        self._unclaimed = [None]
         self._value: Any = None
         self._error: Exception | None = None
+        self.asked: type | None = None
         self.asker: str | None = None
         self.holders: tuple[str, ...] = ()
-        self.kind = "a request"
         self.on_the_way = False
         self.over = False
         self.when_over: Callable[[], object] | None = None
@@ -60,24 +60,40 @@ class Pending:
     # for its reply, in any thread
 
     @property
+    def kind(self) -> str:
+        """What was asked, in words."""
+        return "a request" if self.asked is None else shown(self.asked)
+
+    @property
     def claimed(self) -> bool:
         """Whether there is an outcome, or one on its way from another thread, or nobody waits."""
         return not self._unclaimed
 
-    def answer(self, value: Any) -> bool:
+    def answer(self, value: Any, error: Exception | None = None) -> bool:
         """Give the asker its answer; False when that comes too late."""
-        return self._settle_anywhere(value, None)
+        if not self.claim():
+            self.keeper.count_late(self)
+            return False
+        if get_ident() == self.keeper.thread:
+            self._settle(value, error)
+            return True
+        try:
+            self.keeper.loop.call_soon_threadsafe(self._settle, value, error)
+        except RuntimeError:  # the loop is closed
+            return False
+        return True
 
     def refuse(self, error: Exception) -> bool:
         """Let the ask raise this error; False when that comes too late."""
-        return self._settle_anywhere(None, error)
+        return self.answer(None, error)
 
     def forgotten(self) -> None:
         """Nobody refers to the reply any more. It may be the garbage collector that says so, at any place."""
-        if not self._unclaimed:
-            return
-        with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody waits
-            self.keeper.loop.call_soon_threadsafe(self.no_reply, "the reply was dropped without an answer")
+        if self._unclaimed:
+            with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody waits
+                self.keeper.loop.call_soon_threadsafe(
+                    self.no_reply, "the reply was dropped without an answer"
+                )
 
     # in the event loop
 
@@ -98,7 +114,7 @@ class Pending:
         """Let the ask raise `NoReply`, unless there is an outcome."""
         if self.claimed:
             return
-        error = NoReply(f"no reply to {self.kind} from {self.told}: {why}", message, self.holder)
+        error = NoReply(f"no reply to {self.kind} from {self.told}: {why}", message, self.target)
         error.__cause__ = cause
         self.fail(error)
 
@@ -111,49 +127,45 @@ class Pending:
 
     def hand_to(self, names: tuple[str, ...]) -> None:
         """These are the holders from now on. A circle that is closed by it ends the ask."""
-        if names == self.holders:
-            return
-        self.holders = names
-        if self.asker is not None and not self.claimed:
-            self.keeper.turn(self)
+        if names != self.holders:
+            self.holders = names
+            if self.asker is not None:
+                self.keeper.handed_on(self)
 
     def outcome(self) -> Any:
         """What the ask returns, or raises."""
-        error, self._error = self._error, None
+        error = self._error
         if error is None:
             return self._value
+        self._error = None
         try:
             raise error
         finally:
             del error
 
     @property
-    def holder(self) -> str | None:
+    def target(self) -> str | None:
         """The subsystem that has the reply, where it is a single one."""
         return self.holders[0] if len(self.holders) == 1 else None
+
+    @property
+    def lane(self) -> None:
+        """An ask waits for no room."""
+
+    @property
+    def holds(self) -> Literal[True]:
+        """It counts as long as it is there."""
+        return True
 
     @property
     def told(self) -> str:
         """The holders, in words."""
         return " and ".join(map(repr, self.holders)) or "anybody"
 
-    def edge(self) -> Edge | None:
-        """What its asker waits for, where that is a single subsystem."""
-        holder = self.holder
-        return None if holder is None else Edge(holder, f"the reply of {holder!r} to {self.kind}")
-
-    def _settle_anywhere(self, value: Any, error: Exception | None) -> bool:
-        if not self.claim():
-            self.keeper.count_late(self)
-            return False
-        if threading.get_ident() == self.keeper.thread:
-            self._settle(value, error)
-            return True
-        try:
-            self.keeper.loop.call_soon_threadsafe(self._settle, value, error)
-        except RuntimeError:  # the loop is closed
-            return False
-        return True
+    @property
+    def what(self) -> str:
+        """What its asker waits for."""
+        return f"the reply of {self.told} to {self.kind}"
 
     def _settle(self, value: Any, error: Exception | None) -> None:
         self._value = value

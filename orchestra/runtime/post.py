@@ -30,7 +30,8 @@ Places: TypeAlias = list[tuple[Lane, Any]]
 class Way:
     """Where messages of one exact class go, and how they are packed for those who get a box.
 
-    `wip` are the receivers that are only planned, `replies` the fields that may hold a reply.
+    `wip` are the receivers that are only planned, `replies` the fields that may hold a reply. `lane` is the
+    one to which every message goes that comes without a level, as it is; None where that has to be decided.
     """
 
     kind: type
@@ -39,6 +40,7 @@ class Way:
     codec: Codec | None
     wip: tuple[str, ...]
     replies: tuple[str, ...]
+    lane: Lane | None = None
 
     def receivers_at(self, places: Places) -> tuple[str, ...]:
         """Those who are to get a message; those who drop it only when there is nobody else."""
@@ -118,6 +120,10 @@ class Post:
         if error is not None:
             raise error
         return taken
+
+    def known_way(self, kind: type) -> Way | None:
+        """The way of messages of a class, if one has gone there before."""
+        return self._ways.get(kind)
 
     def places(
         self, message: Any, priority: Priority | None, overflow: Overflow | None = None
@@ -211,7 +217,9 @@ class Post:
         codec = codec_of(kind, declared) if boxed else None
         replies = route.replies if kind is route.kind else reply_fields(kind)
         if codec is None or codec.whole:
-            return Way(kind, inboxes, frozenset(), None, wip, replies)
+            alone = inboxes[0] if len(inboxes) == 1 and not wip else None
+            lane = None if alone is None or alone.level else alone.by_priority.get(Priority.NORMAL)
+            return Way(kind, inboxes, frozenset(), None, wip, replies, lane)
         return Way(kind, inboxes, boxed, codec, wip, replies)
 
     def _undeclared(self, kind: type, message: Any, why: str) -> UndeclaredMessage:

@@ -4,28 +4,35 @@ Pure: it knows names, and asks whether one that waits can be reached all the sam
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
 import attrs
 
 from orchestra.priority import Priority
 
 
-def _always() -> bool:
-    return True
+class Edge(Protocol):
+    """What somebody waits for."""
 
+    @property
+    def target(self) -> str | None:
+        """Who could end the wait; None when that is not a single one."""
+        ...
 
-@attrs.frozen(eq=False)
-class Edge:
-    """That somebody waits for `target`, and what for.
+    @property
+    def what(self) -> str:
+        """What is waited for, in words."""
+        ...
 
-    `lane` is the level of the lane that has no room, where that is what is waited for. An edge counts as
-    long as it `holds`: a sender that was granted a place waits no longer, though it has not run yet.
-    """
+    @property
+    def lane(self) -> Priority | None:
+        """The level of the lane that has no room, where that is what is waited for."""
+        ...
 
-    target: str
-    what: str
-    lane: Priority | None = None
-    holds: Callable[[], bool] = _always
+    @property
+    def holds(self) -> bool:
+        """Whether it waits still: a sender that was granted a place does not, though it has not run yet."""
+        ...
 
 
 @attrs.frozen(eq=False)
@@ -38,13 +45,14 @@ class Circle:
     @property
     def key(self) -> frozenset[tuple[str, str, Priority | None]]:
         """What two reports of the same circle have in common, wherever they begin."""
-        waiting = zip(self.chain, self.edges, strict=False)
-        return frozenset((name, edge.target, edge.lane) for name, edge in waiting)
+        waiting = zip(self.chain, self.chain[1:], self.edges, strict=False)
+        return frozenset((name, other, edge.lane) for name, other, edge in waiting)
 
     @property
     def lanes(self) -> tuple[tuple[str, Priority], ...]:
         """The full lanes in it, each with its receiver."""
-        return tuple((edge.target, edge.lane) for edge in self.edges if edge.lane is not None)
+        waited = zip(self.chain[1:], self.edges, strict=True)
+        return tuple((name, edge.lane) for name, edge in waited if edge.lane is not None)
 
     def __str__(self) -> str:
         waiting = zip(self.chain, self.edges, strict=False)
@@ -65,10 +73,13 @@ class Waits:
 
     def circle(self, who: str, edge: Edge) -> Circle | None:
         """The circle that `edge`, from `who`, would close, in as many steps as it is long."""
-        chain, edges, last = [who], [edge], edge.target
+        last = edge.target
+        if last not in self.asking and last not in self.sending and last != who:
+            return None
+        chain, edges = [who], [edge]
         while last != who:
-            following = self._edge_of(last)
-            if following is None or len(edges) > len(self.asking) + len(self.sending):
+            following = None if last is None else self._edge_of(last)
+            if last is None or following is None or len(edges) > len(self.asking) + len(self.sending):
                 return None
             chain.append(last)
             edges.append(following)
@@ -85,7 +96,7 @@ class Waits:
     def _edge_of(self, who: str) -> Edge | None:
         sending = self.sending.get(who)
         if sending is not None:
-            if sending.holds():
+            if sending.holds:
                 return sending
             del self.sending[who]
         return self.asking.get(who)

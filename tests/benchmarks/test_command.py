@@ -118,6 +118,12 @@ def test_thread_measures_each_way_beside_both_libraries(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.usefixtures("one_round")
+def test_ask_measures_each_asker_beside_futures(tmp_path: Path) -> None:
+    names = _names(tmp_path, "ask")
+    assert names >= {bars.FUTURES, bars.asks("an Actor", "synchronous"), bars.asks("a run", "asynchronous")}
+
+
 def test_the_groups_of_one_name_go_into_one_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     groups = [Group(name, name, "ms", [Case(name, lambda: 1.0)], relative=False) for name in ("one", "two")]
     monkeypatch.setitem(command.GROUPS, "send", lambda quick: groups)

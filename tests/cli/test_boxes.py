@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import pytest
 
-from orchestra import Actor, Context, Live, boxed, orchestra, plan_of, subsystem
+from orchestra import Actor, Context, Live, Recipient, Reply, boxed, orchestra, plan_of, subsystem
 from orchestra.cli.boxes import codec_sources, what_boxes_cost, what_rides
 from orchestra.plan import Plan
 
@@ -97,6 +97,21 @@ def test_fields_that_ride_beside_the_box_are_named() -> None:
     assert "thing" in told
     assert "live" in told
     assert "items" not in told
+
+
+class Asks(msgspec.Struct):
+    items: list[int]
+    reply: Reply[int]
+    answer_to: Recipient[Deep]
+
+
+def test_replies_and_recipients_ride() -> None:
+    (told,) = what_rides(plan_for(Asks))
+    assert told.endswith(
+        "beside the box travels by reference: "
+        "reply (Reply is not packed: what waits for it is in this process), "
+        "answer_to (Recipient is not packed: it belongs to a running orchestra)"
+    )
 
 
 def test_a_class_that_rides_whole_is_told_with_the_reason_and_has_no_source() -> None:

@@ -17,7 +17,9 @@ from orchestra import (
     Actor,
     BoxError,
     Context,
+    DropOldest,
     Priority,
+    Reply,
     Subsystem,
     handles,
     orchestra,
@@ -302,6 +304,25 @@ def test_a_handler_may_have_any_name(name: str) -> None:
         assert handling.got == [Line("a"), other(1)]
 
     within(10, main())
+
+
+class Asks(msgspec.Struct):
+    reply: Reply[int]
+
+
+def test_requests_go_the_general_way_and_what_they_displace_is_told() -> None:
+    @orchestra(signal=Halt, event=Halt)
+    class Asked:
+        sends: Sends = subsystem(consumes=Never, sends=[Line, Asks])
+        takes: Takes = subsystem(consumes=Asks, subscribes=[Line], overflow=DropOldest())
+        others: Takes = subsystem(subscribes=[Line], overflow=DropOldest())
+
+    source = plan_of(Asked).source
+    assert "if kind is Line " in source
+    assert "if kind is Asks " not in source
+    assert "takes_normal.displace(message)" in source
+    assert "others_normal.displace(message)" not in source
+    assert "others_normal_queue.popleft()" in source
 
 
 def test_context_verbs_of_two_instances_do_not_share_state() -> None:

@@ -19,6 +19,7 @@ from orchestra import (
     Fail,
     OrchestraError,
     Priority,
+    Reply,
     Subsystem,
     boxed,
     handles,
@@ -536,3 +537,43 @@ def test_a_child_with_a_switch_of_its_own_is_boxed_by_it() -> None:
     assert plan_of(App).boxed_of(Child) == {"only"}
     assert plan_of(App).boxed_of(OpenA) == frozenset()
     assert plan_of(App).boxed_of(Sig) == frozenset()
+
+
+# Replies
+
+
+class Asks(msgspec.Struct):
+    number: int
+    reply: "Reply[int]"
+
+
+class AsksToo(Asks):
+    more: list[Reply[str]]
+
+
+def test_a_route_tells_which_fields_may_hold_a_reply() -> None:
+    class Local(msgspec.Struct):
+        reply: "Answer"
+
+    Answer = Reply[int]
+
+    @orchestra(signal=Sig, event=Sig)
+    class App:
+        only: Taker = subsystem(consumes=A | Asks | AsksToo | Local | Msg[Reply[int]])
+
+    routes = plan_of(App).routes
+    assert {kind.__name__: route.replies for kind, route in routes.items()} == {
+        "A": (),
+        "Asks": ("reply",),
+        "AsksToo": ("reply", "more"),
+        "Local": ("reply",),
+        "Msg": ("item",),
+    }
+
+
+def test_a_generic_class_holds_a_reply_only_when_one_is_given_for_it() -> None:
+    @orchestra(signal=Sig, event=Sig)
+    class App:
+        only: Taker = subsystem(consumes=Msg[int])
+
+    assert plan_of(App).routes[Msg].replies == ()

@@ -8,11 +8,22 @@ from pathlib import Path
 from typing import Any, Never
 
 import attrs
+import msgspec
 import pytest
 
-from orchestra import Closed, OrchestraError, Restart, Running, Subsystem, orchestra, start, subsystem
+from orchestra import (
+    Closed,
+    NoReply,
+    OrchestraError,
+    Reply,
+    Restart,
+    Running,
+    Subsystem,
+    orchestra,
+    start,
+    subsystem,
+)
 from orchestra.runtime.lifecycle import (
-    PLANNED,
     TABLE,
     TRANSITIONS,
     Action,
@@ -69,9 +80,8 @@ def test_the_page_shows_the_table_of_the_model() -> None:
     header = ["open", "draining", "stopping", "ended"]
     assert rows.pop("what") == header == [phase.value for phase in Phase]
     rows = {name: cells for name, cells in rows.items() if not re.fullmatch("[-:]+", name)}
-    mark = {action: f"{action.value} *(planned)*" if action in PLANNED else action.value for action in Action}
-    assert rows == {mark[action]: [cell.value for cell in TABLE[action]] for action in Action}
-    assert list(rows) == [mark[action] for action in Action]
+    assert rows == {action.value: [cell.value for cell in TABLE[action]] for action in Action}
+    assert list(rows) == [action.value for action in Action]
 
 
 # the runtime
@@ -89,8 +99,13 @@ class Probe(Subsystem):
         await self.gate.wait()
 
 
+class Question(msgspec.Struct):
+    n: int
+    reply: Reply[int]
+
+
 class Target(Probe):
-    """Gets jobs, which nobody but the test takes."""
+    """Gets jobs and questions, which nobody but the test takes."""
 
 
 class Phoenix(Probe):
@@ -110,8 +125,8 @@ class Phoenix(Probe):
 
 @orchestra(signal=Bell, event=Knock, outgoing=Note, event_capacity=2)
 class Stage:
-    target: Target = subsystem(consumes=Job, message_capacity=2)
-    probe: Probe = subsystem(sends=[Job, Note])
+    target: Target = subsystem(consumes=Job | Question, message_capacity=2)
+    probe: Probe = subsystem(sends=[Job, Note, Question])
     phoenix: Phoenix = subsystem(consumes=Never, restart=Restart(backoff=0.001))
 
     conductor: Any = None
@@ -497,6 +512,69 @@ async def try_run_blocking(scene: Scene, move: Any) -> Outcome:
         go.set()
 
 
+async def try_recipient(scene: Scene, move: Any) -> Outcome:
+    recipient = scene.app.probe.ctx.recipient(Job)
+    await move()
+    return await sends(scene, recipient.send)
+
+
+def question(n: int) -> Callable[[Reply[int]], Question]:
+    return lambda reply: Question(n, reply)
+
+
+async def asks(scene: Scene, ask: Callable[[Any], Awaitable[Any]]) -> Outcome:
+    """How asks fare: two for which there is room, and one for which there is none."""
+    asked = [asyncio.ensure_future(ask(question(n))) for n in range(3)]
+    await turns()
+    if not asked[0].done():
+        for n in range(3):
+            (await scene.app.target.ctx.recv()).reply.send(n)
+        assert await asyncio.gather(*asked) == [0, 1, 2]
+        return Outcome.ACCEPTED
+    errors = [type(asking.exception()) for asking in asked]
+    if errors == [Closed] * 3:
+        return Outcome.CLOSED
+    assert errors == [NoReply, NoReply, Closed]
+    assert [letter.message.n for letter in scene.letters] == [0, 1]
+    return Outcome.NO_REPLY
+
+
+async def try_ask(scene: Scene, move: Any) -> Outcome:
+    probe = scene.app.probe.ctx
+    by_recipient = probe.recipient(Question).ask
+    await move()
+    first = await asks(scene, probe.ask)
+    if first is not Outcome.NO_REPLY:  # there the room is used up
+        assert await asks(scene, by_recipient) is first
+    return first
+
+
+async def try_outside_ask(scene: Scene, move: Any) -> Outcome:
+    await move()
+    return await asks(scene, scene.running.ask)
+
+
+async def try_pending_ask(scene: Scene, move: Any) -> Outcome:
+    """One question is taken before, and one is queued."""
+    for ask in (scene.app.probe.ctx.ask, scene.running.ask):
+        taken, queued = (asyncio.ensure_future(ask(question(n))) for n in range(2))
+        await turns()
+        first = await scene.app.target.ctx.recv()
+        await move()
+        await turns()
+        assert not taken.done()
+        assert first.reply.send(5) is True
+        assert await taken == 5
+        if queued.done():
+            assert isinstance(queued.exception(), NoReply)
+            return Outcome.REPLY
+        (await scene.app.target.ctx.recv()).reply.send(6)
+        assert await queued == 6
+        if scene.tasks:
+            break
+    return Outcome.REPLY
+
+
 SCENARIOS = {
     Action.SEND: try_send_in,
     Action.CONDUCTOR_SEND: try_conductor_send,
@@ -519,11 +597,15 @@ SCENARIOS = {
     Action.RESTART: try_restart,
     Action.SPAWN: try_spawn,
     Action.RUN_BLOCKING: try_run_blocking,
+    Action.RECIPIENT: try_recipient,
+    Action.ASK: try_ask,
+    Action.OUTSIDE_ASK: try_outside_ask,
+    Action.PENDING_ASK: try_pending_ask,
 }
 
 
 def test_every_action_that_exists_is_tried() -> None:
-    assert set(SCENARIOS) == set(Action) - PLANNED
+    assert set(SCENARIOS) == set(Action)
 
 
 @pytest.mark.parametrize(

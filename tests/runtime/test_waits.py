@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,8 +11,16 @@ from orchestra import Priority
 from orchestra.runtime.waits import Circle, Edge, Waits
 
 
-def edge(target: str, **more: object) -> Edge:
-    return Edge(target, f"something of {target!r}", **more)  # type: ignore[arg-type]
+@attrs.define
+class Wait:
+    target: str | None
+    what: str = "something"
+    lane: Priority | None = None
+    holds: bool = True
+
+
+def edge(target: str | None, *, holds: bool = True) -> Edge:
+    return Wait(target, holds=holds)
 
 
 def nobody(name: str) -> bool:
@@ -35,6 +44,13 @@ def test_a_circle_is_found_over_any_number_of_others() -> None:
     assert waits.circle("0", edge("1")) is None
 
 
+def test_who_waits_for_several_waits_for_none_of_them() -> None:
+    waits = Waits(nobody)
+    waits.asking["a"] = edge(None)
+    assert waits.circle("b", edge("a")) is None
+    assert waits.circle("b", edge(None)) is None
+
+
 def test_a_circle_that_one_does_not_belong_to_is_none_of_its_own() -> None:
     waits = Waits(nobody)
     waits.asking["a"] = edge("b")
@@ -43,11 +59,10 @@ def test_a_circle_that_one_does_not_belong_to_is_none_of_its_own() -> None:
 
 
 def test_a_sender_that_waits_no_longer_has_no_edge() -> None:
-    waiting = [True]
     waits = Waits(nobody)
-    waits.sending["a"] = edge("b", holds=lambda: waiting[0])
+    waiting = waits.sending["a"] = Wait("b")
     assert chain(waits.circle("b", edge("a"))) == ("b", "a", "b")
-    waiting[0] = False
+    waiting.holds = False
     assert waits.circle("b", edge("a")) is None
     assert not waits.sending
 
@@ -80,8 +95,8 @@ def test_who_has_ended_waits_for_nobody() -> None:
 
 def test_a_circle_says_who_waits_for_what() -> None:
     waits = Waits(nobody)
-    waits.asking["guard"] = Edge("store", "the reply of 'store' to Get")
-    circle = waits.circle("store", Edge("guard", "room in the HIGH lane of 'guard'", Priority.HIGH))
+    waits.asking["guard"] = Wait("store", "the reply of 'store' to Get")
+    circle = waits.circle("store", Wait("guard", "room in the HIGH lane of 'guard'", Priority.HIGH))
     assert circle is not None
     assert str(circle) == (
         "store -> guard -> store: 'store' waits for room in the HIGH lane of 'guard'; "
@@ -125,9 +140,7 @@ def test_it_finds_exactly_the_circles_that_there_are(
 ) -> None:
     waits = Waits(free.__contains__)
     waits.asking.update({name: edge(to) for name, to in asking.items()})
-    waits.sending.update(
-        {name: edge(to, holds=lambda held=held: held) for name, (to, held) in sending.items()}
-    )
+    waits.sending.update({name: edge(to, holds=held) for name, (to, held) in sending.items()})
     real = {**asking, **{name: to for name, (to, held) in sending.items() if held}, who: target}
     seen = list(walk(real, target))
     circle = waits.circle(who, edge(target))

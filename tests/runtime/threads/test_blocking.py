@@ -270,7 +270,7 @@ def test_a_verb_that_waits_is_freed_at_the_limit() -> None:
         await asyncio.Event().wait()
 
     def handle(ctx: Any, message: Job) -> None:
-        ctx.do(forever)
+        ctx._inbox.home.do(forever)
 
     async def main() -> None:
         async with start(alone(Calls(handle), blocking=True), dead_letters=letters.append) as running:
