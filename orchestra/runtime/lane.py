@@ -331,14 +331,17 @@ class Lane:
             self._around.report(self, False)
         self.pressed = self.episode or self.stalled or bool(self.waiting)
         if self._watchers:
-            watchers, self._watchers = self._watchers, {}
-            for look in watchers:
-                look()
+            self._tell_watchers()
 
     def watch(self, look: Callable[[], object]) -> None:
         """Call `look` once, within the receiver, when a message may have been taken."""
         self._watchers[look] = None
         self.pressed = True
+
+    def _tell_watchers(self) -> None:
+        watchers, self._watchers = self._watchers, {}
+        for look in watchers:
+            look()
 
     def settle(self) -> None:
         """Grant what room there is to those who wait, and say what room others may use."""

@@ -200,7 +200,6 @@ class Ticking(Job):
                 if put:
                     trace.put()
                     self._count(tick)
-                self._look_soon()
 
             trace.line = InLine(lane, outcome, entry, left, self.tools.loop)
         elif outcome:

@@ -228,6 +228,28 @@ def test_a_hook_slower_than_its_deadlines_leaves_room_for_messages() -> None:
     run(main())
 
 
+def test_one_that_had_to_wait_for_a_message_is_told_once() -> None:
+    """Each lane with messages would tell that one was taken."""
+
+    class Twice(AsyncTimed):
+        async def deadline_passed(self, ctx: Any, deadline: float) -> None:
+            self.seen.append(deadline)
+            await asyncio.sleep(1)
+            if deadline == 0:
+                ctx.set_deadline(0.5)
+
+    async def main() -> None:
+        timed = Twice(lambda ctx: ctx.set_timeout(0), lambda ctx, message: asyncio.sleep(0.1))
+        levels = [Priority.HIGH, Priority.NORMAL]
+        async with start(alone(timed, priorities=levels)) as running:
+            for n in range(6):
+                await running.send(Job(n), priority=levels[n % 2])
+            await asyncio.sleep(9)
+            assert timed.seen == [0, Job(0), 0.5, Job(2), Job(4), Job(1), Job(3), Job(5)]
+
+    run(main())
+
+
 @pytest.mark.parametrize("change", [lambda ctx: ctx.set_deadline(None), lambda ctx: ctx.set_timeout(50)])
 def test_moved_after_it_has_passed_it_is_not_told(change: Callable[[Any], None]) -> None:
     async def main() -> None:
