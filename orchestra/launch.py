@@ -178,8 +178,8 @@ def run(
 ) -> Any:
     """Run an orchestra as the whole program, in an event loop of its own, until it has ended.
 
-    Without `main` nothing comes from outside: a pipeline ends by itself. `async def main(running)` may
-    drive it; when it returns, the orchestra drains and stops, and `run` returns its value.
+    Without `main` nothing comes from outside: a pipeline ends by itself, when its timers are over too.
+    `async def main(running)` may drive it; when it returns, the orchestra drains and stops, and `run` returns its value.
 
     The first SIGINT or SIGTERM stops the orchestra within `timeout` seconds (`main` is cancelled), and
     `run` returns None; the second ends the process at once, with the signal's status. Outside the main
@@ -217,7 +217,7 @@ async def _main(
 ) -> Any:
     try:
         async with starting as running:
-            driving = asyncio.ensure_future(running.drain() if main is None else _drive(main, running))
+            driving = asyncio.ensure_future(running.run_alone() if main is None else _drive(main, running))
             await _until_done_or_asked(driving, running, asked)
             return driving.result() if driving.done() else await _stop(driving, running, timeout)
     finally:

@@ -62,7 +62,7 @@ class Ensemble:
         self.scheduler = Scheduler(self.loop)
         self.phase = Phase.OPEN
         self.clock: Clock = clock or LoopClock(self.loop)
-        self.timers = Timers(self.clock, self.loop, self._bury, lambda: self.phase)
+        self.timers = Timers(self.clock, self.loop, self._bury, lambda: self.phase, self.scheduler.poke)
         self.door = Door(self.loop, lambda: self.closed(None))
         self.pool = Pool(
             usual_size() if pool_threads is None else pool_threads,
@@ -78,6 +78,7 @@ class Ensemble:
         self.outgoing: Inbox | None = None
         self.outgoing_senders: Collection[str] = ()
         self.error: Exception | None = None
+        self.sealed = False
         self.ended: asyncio.Future[None] = self.loop.create_future()
         self._senders: dict[str, tuple[str, ...]] = {}
         self._groups: tuple[Group, ...] | None = None
@@ -148,6 +149,12 @@ class Ensemble:
             self.timers.cancel_all()
             self.scheduler.on_rest = self._settle
             self.scheduler.poke()
+
+    def seal(self) -> None:
+        """Nothing ever comes from outside: inboxes end as in a drain, but timers go on and hold theirs open."""
+        self.sealed = True
+        self.scheduler.on_rest = self._settle
+        self.scheduler.poke()
 
     def begin_stop(self, timeout: float = PATIENCE, failure: BaseException | None = None) -> None:
         """Tell every part to stop, at once; those that still run after `timeout` seconds are cancelled.
@@ -260,16 +267,15 @@ class Ensemble:
 
     def closed(self, message: Any) -> Closed:
         """The error for what the outside may not do any more."""
-        closed = Closed(
-            f"{self.plan.name} takes nothing more from outside: it is {self.phase.value}", message
-        )
+        state = "run without main" if self.sealed else self.phase.value
+        closed = Closed(f"{self.plan.name} takes nothing more from outside: it is {state}", message)
         closed.__cause__ = self.error
         return closed
 
     # inside
 
     def _settle(self) -> None:
-        if self.phase is not Phase.DRAINING:
+        if self.phase is not Phase.DRAINING and not (self.sealed and self.phase is Phase.OPEN):
             return
         if EVENTS not in self.parts or EVENTS in self._finished:
             for inbox in self.inboxes.values():
@@ -297,16 +303,18 @@ class Ensemble:
         return tuple(sender for sender in self._senders[part.name] if sender not in self._finished)
 
     def _rests(self, name: str) -> bool:
-        return self.parts[name].inbox.resting
+        return self.parts[name].inbox.resting and not self.timers.active(name)
 
     def _awaited(self, name: str) -> bool:
-        """Whether an inbox is not to end yet: a sender waits, or it is that of a source that is at work.
+        """Whether an inbox is not to end yet: a sender waits, a timer runs, or it is a source at work.
 
         A source receives nothing but signals, so for it the end means only that it should stop.
         """
         part = self.parts[name]
         source = part.plan is not None and not (part.plan.consumes or part.plan.subscribes)
-        return (source and not part.inbox.resting) or any(lane.senders_waiting for lane in part.inbox.lanes)
+        if (source and not part.inbox.resting) or self.timers.active(name):
+            return True
+        return any(lane.senders_waiting for lane in part.inbox.lanes)
 
     def _running(self) -> list[Part]:
         return [part for part in self.parts.values() if part.name not in self._finished]

@@ -39,6 +39,7 @@ class Job:
         """There is nothing left to do."""
         self.tools.jobs.discard(self)
         self.timer.job = None
+        self.tools.rested()
 
 
 class LiveTimer(Timer):
@@ -88,6 +89,9 @@ class Jobs:
     def __iter__(self) -> Iterator[Job]:
         return iter(self._jobs)
 
+    def __bool__(self) -> bool:
+        return bool(self._jobs)
+
     def add(self, job: Job) -> None:
         self._jobs[job] = None
         self._most = max(self._most, len(self._jobs))
@@ -104,8 +108,8 @@ class Tools:
     """What the jobs of one subsystem work with.
 
     `bury` takes a message, its receiver and the reason; `fail` ends the subsystem with an error; `call` calls
-    a function in the subsystem's context variables; `stopping` asks whether nobody takes messages any more.
-    `jobs` are those that may still be abandoned.
+    a function in the subsystem's context variables; `stopping` asks whether nobody takes messages any more;
+    `rested` is called when a job is over. `jobs` are those that may still be abandoned.
     """
 
     alarms: Alarms
@@ -116,4 +120,5 @@ class Tools:
     fail: Callable[[BaseException], None]
     call: Callable[[Callable[[], Any]], Any]
     stopping: Callable[[], bool]
+    rested: Callable[[], None]
     jobs: Jobs = attrs.field(factory=Jobs, init=False)

@@ -26,6 +26,7 @@ class _Unwired:
     """What a handle has before the orchestra is wired: while its deferred subsystems are made."""
 
     phase = Phase.OPEN
+    sealed = False
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -166,6 +167,11 @@ class Running:
             self._raised = True
             raise error
 
+    async def run_alone(self) -> None:
+        """Wait until the orchestra has ended by itself, while nothing comes from outside; raise its error."""
+        self._ensemble.seal()
+        await self._ended()
+
     async def outcome(self) -> Exception | None:
         """Wait until the orchestra has ended; return its error, or None. Cancelling ends only the wait."""
         await asyncio.shield(self._ensemble.ended)
@@ -244,7 +250,7 @@ class Running:
 
     def _check_open(self, given: Any) -> None:
         self._check_thread()
-        if self._ensemble.phase is not Phase.OPEN:
+        if self._ensemble.phase is not Phase.OPEN or self._ensemble.sealed:
             raise self._ensemble.closed(given)
 
     def _check_outside(self, verb: str) -> None:

@@ -32,11 +32,13 @@ class Timers:
         loop: asyncio.AbstractEventLoop,
         bury: Callable[[Any, str, str], None],
         phase: Callable[[], Phase],
+        rested: Callable[[], None] = lambda: None,
     ) -> None:
         self.clock = clock
         self.loop = loop
         self.bury = bury
         self.phase = phase
+        self.rested = rested
         self.alarms = Alarms(clock, loop)
         self._parts: dict[str, PartTimers] = {}
 
@@ -53,6 +55,11 @@ class Timers:
         for part in list(self._parts) if name is None else [name]:
             if part in self._parts:
                 self._parts[part].cancel_all()
+
+    def active(self, name: str) -> bool:
+        """Whether a subsystem has something set that has yet to come due."""
+        part = self._parts.get(name)
+        return part is not None and part.active
 
     def stopping(self) -> bool:
         """Whether nobody takes another message."""
@@ -129,6 +136,11 @@ class PartTimers:
                 job.abandon()
 
     @property
+    def active(self) -> bool:
+        """Whether a timer has something to send, or a deadline is to pass."""
+        return self._alarm is not None or (self._made is not None and bool(self._made.jobs))
+
+    @property
     def _is_open(self) -> bool:
         return self._timers.phase() is Phase.OPEN
 
@@ -144,6 +156,7 @@ class PartTimers:
                 fail=self._part.fail,
                 call=self._call,
                 stopping=timers.stopping,
+                rested=timers.rested,
             )
         return self._made
 

@@ -15,8 +15,21 @@ from typing import Any
 
 import pytest
 
-from orchestra import Closed, OrchestraError, StopTimeout, run, start
-from tests.runtime.players import Awaits, Bell, Calls, Collects, Gated, Job, Note, Runs, alone, pair, turns
+from orchestra import Actor, Closed, OrchestraError, StopTimeout, deferred, orchestra, run, start, subsystem
+from tests.runtime.players import (
+    Awaits,
+    Bell,
+    Calls,
+    Collects,
+    Gated,
+    Job,
+    Knock,
+    Note,
+    Runs,
+    alone,
+    pair,
+    turns,
+)
 
 ROOT = Path(__file__).parents[2]
 QUIET = {name: value for name, value in os.environ.items() if name != "PYTHONASYNCIODEBUG"}
@@ -528,3 +541,77 @@ def test_start_works_in_a_loop_that_somebody_else_made() -> None:
     finally:
         loop.close()
     assert worker.got == [Job()]
+
+
+class Ticks(Actor):
+    """Sends itself jobs, some of them, and is over then."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.got: list[Any] = []
+
+    def started(self, ctx: Any) -> None:
+        self.timer = ctx.send_every(0.002, Job)
+
+    def handle(self, ctx: Any, message: Job) -> None:
+        self.got.append(message)
+        if len(self.got) == self.most:
+            self.timer.cancel()
+
+
+def test_without_main_it_ends_when_its_timers_are_over() -> None:
+    app = alone(Ticks(5))
+    run(app)
+    assert app.worker.got == [Job()] * 5
+
+
+class Late(Actor):
+    def __init__(self) -> None:
+        self.passed = 0
+
+    def started(self, ctx: Any) -> None:
+        ctx.set_timeout(0.01)
+
+    def handle(self, ctx: Any, message: Job) -> None: ...
+
+    def deadline_passed(self, ctx: Any, deadline: float) -> None:
+        self.passed += 1
+
+
+def test_without_main_a_deadline_is_waited_for() -> None:
+    app = alone(Late())
+    run(app)
+    assert app.worker.passed == 1
+
+
+def test_without_main_timers_of_a_circle_and_of_a_source_are_waited_for() -> None:
+    async def source(ctx: Any) -> None:
+        ctx.send_after(0.02, Note(1))
+        await ctx.recv()
+
+    first, second = Runs(source), Calls()
+    app = pair(first, second, circle=True)
+    run(app)
+    assert second.got == [Note(1)]
+
+
+def test_without_main_nothing_may_come_from_outside() -> None:
+    errors: list[str] = []
+
+    class Asks(Runs):
+        def __init__(self, running: Any) -> None:
+            super().__init__(self.send)
+            self.running = running
+
+        async def send(self, ctx: Any) -> None:
+            try:
+                await self.running.send(Job())
+            except Closed as closed:
+                errors.append(str(closed))
+
+    @orchestra(signal=Bell, event=Knock)
+    class App:
+        asks: Asks = subsystem(consumes=Job)
+
+    run(App(asks=deferred(Asks)))
+    assert errors == ["App takes nothing more from outside: it is run without main"]

@@ -131,6 +131,17 @@ class SharedLane(Lane):
             self.blocked_seconds += now - ticket.since
             return Lane._use(self, ticket, entry, message)
 
+    def watch(self, look: Callable[[], object]) -> None:
+        with self.lock:
+            super().watch(look)
+            if not self.queue:  # all was taken meanwhile, without the lock
+                self._tell_watchers()
+
+    def _tell_watchers(self) -> None:
+        watchers, self._watchers = self._watchers, {}
+        for look in watchers:
+            self._door.post(look)
+
     def _mark(self) -> None:
         super()._mark()
         if len(self.queue) < self.capacity:  # a message was taken meanwhile, without the lock
