@@ -151,7 +151,7 @@ class Ensemble:
             self.scheduler.poke()
 
     def seal(self) -> None:
-        """Nothing ever comes from outside: inboxes end as in a drain, but timers go on and hold theirs open."""
+        """Nothing ever comes from outside: inboxes end as in a drain, but not before their timers."""
         self.sealed = True
         self.scheduler.on_rest = self._settle
         self.scheduler.poke()

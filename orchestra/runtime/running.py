@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar, cast, overload
 
@@ -167,10 +167,10 @@ class Running:
             self._raised = True
             raise error
 
-    async def run_alone(self) -> None:
-        """Wait until the orchestra has ended by itself, while nothing comes from outside; raise its error."""
+    def run_alone(self) -> Coroutine[Any, Any, None]:
+        """Let nothing come from outside; what it gives waits for the end, and raises the error."""
         self._ensemble.seal()
-        await self._ended()
+        return self._ended()
 
     async def outcome(self) -> Exception | None:
         """Wait until the orchestra has ended; return its error, or None. Cancelling ends only the wait."""
