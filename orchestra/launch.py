@@ -179,7 +179,8 @@ def run(
     """Run an orchestra as the whole program, in an event loop of its own, until it has ended.
 
     Without `main` nothing comes from outside: a pipeline ends by itself, when its timers are over too.
-    `async def main(running)` may drive it; when it returns, the orchestra drains and stops, and `run` returns its value.
+    `async def main(running)` may drive it; when it returns, the orchestra drains and stops, and `run` returns
+    its value.
 
     The first SIGINT or SIGTERM stops the orchestra within `timeout` seconds (`main` is cancelled), and
     `run` returns None; the second ends the process at once, with the signal's status. Outside the main
