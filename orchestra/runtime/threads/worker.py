@@ -52,7 +52,8 @@ class Worker:
             if abandoned.done():
                 raise cancelled or asyncio.CancelledError
             try:
-                await asyncio.wait([outcome, abandoned], return_when=asyncio.FIRST_COMPLETED)
+                either: list[asyncio.Future[Any]] = [outcome, abandoned]
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             except asyncio.CancelledError as told:
                 cancelled = told
                 self._home.cancel()
