@@ -348,6 +348,75 @@ class BlockingContext(Generic[In, Out, Signal]):
         except Closed:
             raise StopIteration from None
 
+    @overload
+    def ask(
+        self,
+        make: Callable[[Reply[R]], Out],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> R: ...
+    @overload
+    def ask(
+        self,
+        make: Callable[[Reply[Any]], Out],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> Any: ...
+    def ask(
+        self,
+        make: Callable[[Reply[Any]], Out],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> Any:
+        """Send the message that `make` gives for a reply, and sleep until that reply is answered.
+
+        As `Context.ask`; `make` is called in the thread of the event loop.
+        """
+        raise NotImplementedError
+
+    def recipient(self, kind: type[M]) -> Recipient[M]:
+        """A handle to send messages of one type with, as `Context.recipient`.
+
+        It belongs to the event loop: this thread can put it into messages, and not send with it.
+        """
+        raise NotImplementedError
+
+    def send_after(self, delay: float, message: In | Out) -> Timer:
+        """Send `message` once, `delay` seconds from now; as `Context.send_after`."""
+        raise NotImplementedError
+
+    def send_every(
+        self, interval: float, factory: Callable[[], In | Out], *, missed: Missed = Missed.SKIP
+    ) -> Timer:
+        """Send what `factory()` makes every `interval` seconds; as `Context.send_every`.
+
+        `factory` is called in the thread of the event loop.
+        """
+        raise NotImplementedError
+
+    def set_deadline(self, when: float | None) -> None:
+        """Have `deadline_passed` called, in this thread, at `when`; as `Context.set_deadline`."""
+        raise NotImplementedError
+
+    def set_timeout(self, seconds: float | None) -> None:
+        """Set the deadline to `seconds` from now; as `Context.set_timeout`."""
+        raise NotImplementedError
+
+    def spawn(self, coroutine: Coroutine[Any, Any, Any], *, name: str | None = None) -> None:
+        """Run a coroutine in the event loop, in a task that belongs to this subsystem; as `Context.spawn`.
+
+        It gives nothing, for a task belongs to the loop. The coroutine runs beside this thread, and cannot use
+        this context.
+        """
+        raise NotImplementedError
+
+    def run_blocking(self, function: Callable[P, R], /, *args: P.args, **keywords: P.kwargs) -> R:
+        """Call a function at once, in this thread: it may block, so no other one is needed."""
+        raise NotImplementedError
+
     def stop(self) -> None:
         """Stop the whole orchestra, as `running.stop()` does, once the running handler has ended.
 
