@@ -408,8 +408,8 @@ class BlockingContext(Generic[In, Out, Signal]):
     def spawn(self, coroutine: Coroutine[Any, Any, Any], *, name: str | None = None) -> None:
         """Run a coroutine in the event loop, in a task that belongs to this subsystem; as `Context.spawn`.
 
-        It gives nothing, for a task belongs to the loop. The coroutine runs beside this thread, and cannot use
-        this context.
+        It gives nothing, for a task belongs to the loop. The coroutine runs beside this thread, and must not
+        use this context.
         """
         raise NotImplementedError
 

@@ -85,7 +85,7 @@ class Disk(Actor):
         if message.where == "every":
             self.notes["timers"][1].cancel()
             self.notes["ask"] = ctx.ask(lambda reply: Get("a", reply), timeout=10)
-            with pytest.raises(TimeoutError, match="'store' did not reply to Get within 0.01 s"):
+            with pytest.raises(TimeoutError, match=r"'store' did not reply to Get within 0\.01 s"):
                 ctx.ask(lambda reply: Get("kept", reply), timeout=0.01)
             with pytest.raises(Deadlock) as caught:
                 ctx.ask(Loop)
