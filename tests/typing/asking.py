@@ -7,18 +7,15 @@ import msgspec
 
 from orchestra import (
     Actor,
-    BlockingContext,
     Context,
     Deadlock,
     Gridlock,
     Live,
-    Missed,
     NoReply,
     Priority,
     Recipient,
     Reply,
     Running,
-    Timer,
     orchestra,
     run,
     start,
@@ -107,20 +104,6 @@ class Guard(Actor[News, Balance | Check | Subscribe]):
         assert_type(await to_store.ask(Check), bool)
         await to_store.ask(balance)  # wrong
         Reply[int](None)  # wrong
-
-
-class Disk(Actor[News, Balance | Check]):
-    def handle(self, ctx: BlockingContext[News, Balance | Check, Sig], message: News) -> None:
-        assert_type(ctx.ask(Check), bool)
-        assert_type(ctx.ask(Check, timeout=1, priority=Priority.HIGH), bool)
-        ctx.ask(News)  # wrong
-        assert_type(ctx.recipient(News), Recipient[News])
-        assert_type(ctx.send_after(1, message), Timer)
-        assert_type(ctx.send_every(1, lambda: News("x"), missed=Missed.BURST), Timer)
-        ctx.send_after(1, Sig())  # wrong
-        assert_type(ctx.run_blocking(len, "x"), int)
-        ctx.run_blocking(len, 1)  # wrong
-        ctx.set_timeout(None)
 
 
 @orchestra(signal=Sig, event=Sig)
