@@ -88,7 +88,7 @@ class PartTimers:
             raise ValueError(f"the delay is {delay:g} s; it is 0 or more")
         self._check_alive(message)
         tools = self._tools()
-        job = Delayed(tools, *tools.post.lay(message))
+        job = Delayed(tools, message)
         if self._is_open:
             job.set(tools.clock.time() + delay)
         else:
