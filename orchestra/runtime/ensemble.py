@@ -117,6 +117,7 @@ class Ensemble:
             opens=any(name in route.boxed for route in routes),
             evict_after=evict_after,
             displaced=partial(self.asks.displaced, name) if any(route.replies for route in routes) else None,
+            clock=self.clock,
         )
 
     def add(self, part: Part, senders: tuple[str, ...]) -> None:

@@ -15,6 +15,7 @@ from orchestra.box import open_entry
 from orchestra.errors import Closed, UndeclaredPriority
 from orchestra.plan import LanePlan
 from orchestra.priority import Priority
+from orchestra.runtime.clock import Clock
 from orchestra.runtime.fairness import Turns
 from orchestra.runtime.lane import Lane, Surroundings, Ticket
 from orchestra.runtime.pressure import Pressure
@@ -90,6 +91,7 @@ class Inbox:
         evict_after: float | None = None,
         blocks: Callable[[Lane, Ticket], None] = lambda lane, ticket: None,
         displaced: Callable[[Any], None] | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.name = name
         self._loop = loop
@@ -97,7 +99,7 @@ class Inbox:
         self._bury = bury
         around = partial(self._around, scheduler, pressure, blocks, displaced)
         self.lanes = tuple(
-            self._make_lane(lane, around(place), evict_after) for place, lane in enumerate(lanes)
+            self._make_lane(lane, around(place), evict_after, clock) for place, lane in enumerate(lanes)
         )
         self.by_priority: dict[Priority, Lane] = {lane.priority: lane for lane in self.lanes}
         self.opens = opens
@@ -296,6 +298,10 @@ class Inbox:
         self.over = True
         self._wake_all()
 
+    def go_on(self) -> None:
+        """More can come after all: a timer was set before the end of all that was at work."""
+        self.over = self.shut
+
     def fall_silent(self) -> None:
         """No more signals can come."""
         self.silent = True
@@ -368,8 +374,10 @@ class Inbox:
 
     # inside
 
-    def _make_lane(self, plan: LanePlan, around: Surroundings, evict_after: float | None) -> Lane:
-        return Lane(self.name, plan, self._loop, around, evict_after)
+    def _make_lane(
+        self, plan: LanePlan, around: Surroundings, evict_after: float | None, clock: Clock | None
+    ) -> Lane:
+        return Lane(self.name, plan, self._loop, around, evict_after, clock)
 
     def _around(
         self,

@@ -8,6 +8,7 @@ from threading import RLock, get_ident
 from typing import Any, NoReturn
 
 from orchestra.plan import LanePlan
+from orchestra.runtime.clock import Clock
 from orchestra.runtime.inbox import Inbox, Order
 from orchestra.runtime.lane import Lane, Surroundings, Ticket
 from orchestra.runtime.pressure import Pressure
@@ -43,6 +44,7 @@ class SharedInbox(Inbox):
         evict_after: float | None = None,
         blocks: Callable[[Any, Lane, Ticket], None] = lambda who, lane, ticket: None,
         displaced: Callable[[Any], None] | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.lock: Any = RLock()
         self._door = door
@@ -58,6 +60,7 @@ class SharedInbox(Inbox):
             evict_after=evict_after,
             blocks=lambda lane, ticket: door.post(partial(blocks, door.who, lane, ticket)),
             displaced=None if displaced is None else lambda entry: door.post(partial(displaced, entry)),
+            clock=clock,
         )
         self._looks = False
         self._wake_here = self.wake
@@ -103,8 +106,10 @@ class SharedInbox(Inbox):
                 lane.relieve()
         return any(lane.queue for lane in self.lanes)
 
-    def _make_lane(self, plan: LanePlan, around: Surroundings, evict_after: float | None) -> Lane:
-        return SharedLane(self.name, plan, self._loop, around, evict_after, self.lock, self._door)
+    def _make_lane(
+        self, plan: LanePlan, around: Surroundings, evict_after: float | None, clock: Clock | None
+    ) -> Lane:
+        return SharedLane(self.name, plan, self._loop, around, evict_after, self.lock, self._door, clock)
 
     def _around(
         self,

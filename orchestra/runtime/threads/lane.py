@@ -14,6 +14,7 @@ from typing import Any
 from orchestra.errors import Closed
 from orchestra.overflow import Overflow
 from orchestra.plan import LanePlan
+from orchestra.runtime.clock import Clock
 from orchestra.runtime.lane import Lane, Surroundings, Ticket
 from orchestra.runtime.threads.door import Bell, Door
 
@@ -76,8 +77,9 @@ class SharedLane(Lane):
         evict_after: float | None,
         lock: Any,
         door: Door,
+        clock: Clock | None = None,
     ) -> None:
-        super().__init__(subsystem, plan, loop, around, evict_after)
+        super().__init__(subsystem, plan, loop, around, evict_after, clock)
         self.lock = lock
         self._door = door
         self._bell: Bell | None = None
@@ -120,9 +122,9 @@ class SharedLane(Lane):
     def claim(self, ticket: Ticket, entry: Any, message: Any) -> bool | None:
         """Put the entry of a thread's ticket if it is its turn: as `redeem`; None when it waits on."""
         with self.lock:
-            now = self._clock()
+            now = self._clock.time()
             if ticket.due is not None and now >= ticket.due:
-                self._wait_ran_out(ticket, ticket.due)
+                self._wait_ran_out(ticket)
             if ticket in self.waiting:
                 return None
             if ticket.granted and self._granted[0] is not ticket:
@@ -153,8 +155,8 @@ class SharedLane(Lane):
 
     def _ticket(self, *, first: bool) -> Ticket:
         if self._bell is not None:
-            return ThreadTicket(self._bell, self._clock(), first=first)
-        return LoopTicket(self.loop.create_future(), self._clock(), self._door, first=first)
+            return ThreadTicket(self._bell, self._clock.time(), first=first)
+        return LoopTicket(self.loop.create_future(), self._clock.time(), self._door, first=first)
 
     def _set_timer(self, ticket: Ticket, wait: float) -> None:
         if isinstance(ticket, LoopTicket):
@@ -194,7 +196,7 @@ def redeem_in_thread(
 
 def _until_due(waits: Sequence[tuple[SharedLane, Ticket, Any]]) -> float | None:
     left = [
-        ticket.due - lane._clock()
+        ticket.due - lane._clock.time()
         for lane, ticket, _ in waits
         if ticket.due is not None and ticket in lane.waiting
     ]
