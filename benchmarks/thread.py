@@ -1,6 +1,7 @@
 """Messages between the loop and a thread, beside the queues of culsans and janus, which are made for that.
 
-The clock is one on the wall: what a thread and the loop wait for each other is part of the cost.
+The clock is one on the wall: what a thread and the loop wait for each other is part of the cost. It runs from
+the first send until the last message is taken.
 """
 
 import asyncio
@@ -31,8 +32,10 @@ class Sends(Subsystem):
 
     def __init__(self, count: int) -> None:
         self.count = count
+        self.began = 0
 
     async def run(self, ctx: Context[Never, U8, Any]) -> None:
+        self.began = clock()
         for _ in range(self.count):
             await ctx.send(U8(7))
 
@@ -41,16 +44,25 @@ class SendsInThread(Sends):
     """The same from a thread."""
 
     def run(self, ctx: BlockingContext[Never, U8, Any]) -> None:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]  # a thread needs a plain def
+        self.began = clock()
         for _ in range(self.count):
             ctx.send(U8(7))
 
 
 class TakesInThread(Subsystem):
-    """Takes messages in a thread until no more can come."""
+    """Takes `count` messages in a thread."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.ended = 0
 
     def run(self, ctx: BlockingContext[U8, Never, Any]) -> None:
+        left = self.count
         for _ in ctx:
-            pass
+            left -= 1
+            if not left:
+                break
+        self.ended = clock()
 
 
 class Echoes(Subsystem):
@@ -62,10 +74,16 @@ class Echoes(Subsystem):
 
 
 class Takes(Actor):
-    """Takes messages in the loop."""
+    """Takes `count` messages in the loop."""
+
+    def __init__(self, count: int) -> None:
+        self.left = count
+        self.ended = 0
 
     def handle(self, ctx: Context[Any, Never, Any], message: Any) -> None:
-        pass
+        self.left -= 1
+        if not self.left:
+            self.ended = clock()
 
 
 @orchestra(signal=Signal, event=Signal, message_capacity=CAPACITY)
@@ -88,11 +106,10 @@ class ThereAndBack:
 
 
 async def _orchestra(app: Any, count: int) -> float:
-    """Nanoseconds a message, from the start of the orchestra to its end: its thread's too."""
-    began = clock()
+    """Nanoseconds a message."""
     async with start(app) as running:
         await running.drain()
-    return (clock() - began) / count
+    return float(app.receiver.ended - app.sender.began) / count
 
 
 class SyncSide(Protocol):
@@ -132,31 +149,37 @@ def _janus() -> Queue:
 
 async def _to_thread(make: Make, count: int) -> float:
     queue = make()
+    ended_at = 0
 
     def take() -> None:
+        nonlocal ended_at
         for _ in range(count):
             queue.sync_q.get()
+        ended_at = clock()
 
-    began = clock()
     with _thread(take) as ended:
+        began = clock()
         for _ in range(count):
             await queue.async_q.put(U8(7))
         await ended()
-    return (clock() - began) / count
+    return (ended_at - began) / count
 
 
 async def _from_thread(make: Make, count: int) -> float:
     queue = make()
+    began = 0
 
     def send() -> None:
+        nonlocal began
+        began = clock()
         for _ in range(count):
             queue.sync_q.put(U8(7))
 
-    began = clock()
     with _thread(send):
         for _ in range(count):
             await queue.async_q.get()
-    return (clock() - began) / count
+        ended_at = clock()
+    return (ended_at - began) / count
 
 
 async def _there_and_back(make: Make, count: int) -> float:
@@ -170,13 +193,14 @@ async def _there_and_back(make: Make, count: int) -> float:
         for _ in range(count):
             await back.async_q.get()
 
-    began = clock()
     with _thread(echo):
         taking = asyncio.ensure_future(take())
+        began = clock()
         for _ in range(count):
             await there.async_q.put(U8(7))
         await taking
-    return (clock() - began) / count
+        ended_at = clock()
+    return (ended_at - began) / count
 
 
 class _thread:  # noqa: N801 - it is used as a function
@@ -218,19 +242,19 @@ def group(count: int) -> Group:
     cases = [
         *_beside(
             bars.TO_THREAD,
-            lambda: ToThread(sender=Sends(count), receiver=TakesInThread()),
+            lambda: ToThread(sender=Sends(count), receiver=TakesInThread(count)),
             _to_thread,
             count,
         ),
         *_beside(
             bars.FROM_THREAD,
-            lambda: FromThread(sender=SendsInThread(count), receiver=Takes()),
+            lambda: FromThread(sender=SendsInThread(count), receiver=Takes(count)),
             _from_thread,
             count,
         ),
         *_beside(
             bars.THERE_AND_BACK,
-            lambda: ThereAndBack(sender=Sends(count), echo=Echoes(), receiver=Takes()),
+            lambda: ThereAndBack(sender=Sends(count), echo=Echoes(), receiver=Takes(count)),
             _there_and_back,
             count,
         ),

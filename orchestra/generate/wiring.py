@@ -82,7 +82,8 @@ def _names_in_use(plan: Plan) -> Iterator[str]:
     for name in (*plan.subsystems, OUTGOING, ""):
         prefix = f"{name}_" if name else ""
         yield from (
-            f"{prefix}{end}" for end in ("inbox", "lanes", "lock", "priority", "outbox", "receiver", "worker")
+            f"{prefix}{end}"
+            for end in ("inbox", "lanes", "acquire", "release", "priority", "outbox", "receiver", "worker")
         )
         for level in ("high", "normal", *(priority.name.lower() for priority in Priority)):
             yield from (f"{prefix}{level}{end}" for end in ("", "_queue", "_append", "_taken", "_count"))

@@ -40,6 +40,7 @@ _WHY = {
     "cancelled": "its handler was cancelled",
     "stopped": "the orchestra stopped before it was handled",
     "finished": "its receiver had finished",
+    "timer": "the timer that was to send it ended before",
 }
 
 
@@ -100,6 +101,8 @@ class Asks:
         self._parts = parts
         self._gridlocks = gridlocks
         self._open: dict[Pending, None] = {}
+        self._guests: dict[Pending, None] = {}
+        """Asks of other orchestras whose replies are with a subsystem of this one."""
         self._askers: dict[Runner, Asker] = {}
 
     async def ask(
@@ -148,8 +151,7 @@ class Asks:
         finally:
             if timer is not None:
                 timer.cancel()
-            pending.when_over = None
-            pending.claim()
+            pending.leave()
             del self._open[pending]
             if pending.asker is not None:
                 self.waits.asking.pop(pending.asker, None)
@@ -167,14 +169,30 @@ class Asks:
             if circle is not None:
                 pending.fail(Deadlock(str(circle), circle.chain))
 
+    def handed_back(self, pending: Pending) -> None:
+        """The reply is again with those who had it before, as far as they have not ended meanwhile."""
+        for name in pending.holders:
+            part = self._parts.get(name)
+            if part is not None and part.done:
+                pending.lost(name, "it has ended without an answer")
+        pending.keeper.handed_on(pending)
+
+    def welcome(self, pending: Pending) -> None:
+        """A subsystem of this orchestra has a reply that is waited for in another one."""
+        self._guests[pending] = None
+
+    def dismiss(self, pending: Pending) -> None:
+        """None has it any more, or nobody waits for it."""
+        self._guests.pop(pending, None)
+
     def count_late(self, pending: Pending) -> None:
         """An answer came too late."""
-        if pending.target is not None:
-            self.late[pending.target] += 1
+        if pending.holder is not None:
+            self.late[pending.holder] += 1
 
     def buried(self, letter: DeadLetter) -> None:
         """A message will never be handled, so nobody answers what it asks."""
-        if not self._open:
+        if not self._open and not self._guests:
             return
         error = letter.error
         why = _WHY.get(letter.reason, letter.reason) if error is None else f"its handler raised {told(error)}"
@@ -183,7 +201,7 @@ class Asks:
 
     def displaced(self, name: str, entry: Any) -> None:
         """`DropOldest` has thrown an entry out of a lane."""
-        if self._open:
+        if self._open or self._guests:
             for pending in self._pendings(entry):
                 why = "the request was dropped, for a newer message took its place"
                 pending.lost(name, why, open_entry(entry))
@@ -197,7 +215,7 @@ class Asks:
         for who in [who for who, asker in self._askers.items() if asker.inbox is inbox]:
             del self._askers[who]
         unanswered = [
-            pending for pending in self._open if inbox.name in pending.holders and not pending.on_the_way
+            pending for pending in self._here() if inbox.name in pending.holders and not pending.on_the_way
         ]
         if not unanswered:
             return
@@ -212,7 +230,7 @@ class Asks:
 
     def close(self) -> None:
         """The orchestra has ended: nobody answers."""
-        for pending in list(self._open):
+        for pending in (*self._open, *self._guests):
             if not pending.on_the_way:
                 pending.no_reply("the orchestra has ended")
 
@@ -276,13 +294,14 @@ class Asks:
         self._begin(pending, own, names)
         carried = pendings_of(message, way.replies)
         with HandingOn(carried if pending in carried else (*carried, pending), names, self) as handing:
-            spreading = post.spread(places, message)
+            spreading = post.spread(places, message, note=handing.note)
             if deadline is not None and not all(len(lane.queue) < lane.room for lane, _ in places):
                 spreading = self._within(deadline, f"{pending.kind} within {timeout:g} s", spreading)
-            handing.taken = await spreading and not way.wip
-        if not handing.taken and len(names) == 1:
+            await spreading
+        if not handing.taken:
             pending.holders = names
-            pending.no_reply("the request was dropped, for there was no room", message)
+            why = "for there was no room" if places else "for its receiver is only planned"
+            pending.no_reply(f"the request was dropped, {why}", message)
 
     async def _within(self, deadline: float, what: str, spreading: Coroutine[Any, Any, bool]) -> bool:
         """Wait for room until the deadline."""
@@ -320,9 +339,13 @@ class Asks:
         if not pending.claimed:
             pending.fail(TimeoutError(f"{pending.told} did not reply to {pending.kind} within {timeout:g} s"))
 
+    def _here(self) -> Iterator[Pending]:
+        """The asks whose replies are with subsystems of this orchestra."""
+        return (pending for pending in (*self._open, *self._guests) if pending.place is self)
+
     def _pendings(self, message: Any) -> Iterator[Pending]:
-        """The asks of this orchestra whose replies are in a message, or an entry of a lane."""
-        return (pending for pending in behind(replies_in(message)) if pending in self._open)
+        """Those of them whose replies are in a message, or an entry of a lane."""
+        return (pending for pending in behind(replies_in(message)) if pending.place is self)
 
     def _find_asker(self, who: Runner) -> Asker | None:
         """The subsystem whose strand a task is, or which lives in a thread, remembered; else None."""

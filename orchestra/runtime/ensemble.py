@@ -309,11 +309,13 @@ class Ensemble:
     def _awaited(self, name: str) -> bool:
         """Whether an inbox is not to end yet: a sender waits, a timer runs, or it is a source at work.
 
-        A source receives nothing but signals, so for it the end means only that it should stop.
+        A source receives nothing but signals, so for it the end means only that it should stop. While timers
+        may be set, an Actor at work is waited for too: it may set one.
         """
         part = self.parts[name]
         source = part.plan is not None and not (part.plan.consumes or part.plan.subscribes)
-        if (source and not part.inbox.resting) or self.timers.active(name):
+        may_set_timers = part.inbox.serial and self.phase is Phase.OPEN
+        if ((source or may_set_timers) and not part.inbox.resting) or self.timers.active(name):
             return True
         return any(lane.senders_waiting for lane in part.inbox.lanes)
 

@@ -298,6 +298,10 @@ class Inbox:
         self.over = True
         self._wake_all()
 
+    def go_on(self) -> None:
+        """More can come after all: a timer was set before the end of all that was at work."""
+        self.over = self.shut
+
     def fall_silent(self) -> None:
         """No more signals can come."""
         self.silent = True

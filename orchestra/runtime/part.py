@@ -310,7 +310,7 @@ class Part:
         if self._cancelled:
             self._cancelled = False
             self.task.uncancel()
-        lost = self._lost
+        lost, self._error = self._lost, None
         self._supervisor.bury_current(self, lost or raised)
         if lost is None:
             if self._supervisor.is_failure(self, raised):

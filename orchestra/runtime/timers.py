@@ -88,8 +88,9 @@ class PartTimers:
             raise ValueError(f"the delay is {delay:g} s; it is 0 or more")
         self._check_alive(message)
         tools = self._tools()
-        job = Delayed(tools, *tools.post.lay(message))
+        job = Delayed(tools, message)
         if self._is_open:
+            self._part.inbox.go_on()
             job.set(tools.clock.time() + delay)
         else:
             job.abandon()
@@ -111,6 +112,7 @@ class PartTimers:
         self._check_alive(None)
         job = Ticking(self._tools(), interval, factory, missed)
         if self._is_open:
+            self._part.inbox.go_on()
             job.set()
         else:
             job.abandon()
@@ -138,7 +140,8 @@ class PartTimers:
     @property
     def active(self) -> bool:
         """Whether a timer has something to send, or a deadline is to pass."""
-        return self._alarm is not None or (self._made is not None and bool(self._made.jobs))
+        to_pass = self._deadline is not None and not self._deadline.passed
+        return to_pass or (self._made is not None and bool(self._made.jobs))
 
     @property
     def _is_open(self) -> bool:
@@ -190,7 +193,9 @@ class PartTimers:
         self._check_alive(None)
         self._forget_deadline()
         if when is None or not self._is_open:
+            self._timers.rested()
             return
+        self._part.inbox.go_on()
         deadline = self._deadline = Deadline(when)
         if when <= self._timers.clock.time() and not self._hurried:
             self._hurried = (

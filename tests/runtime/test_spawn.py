@@ -169,6 +169,21 @@ def test_a_task_that_is_cancelled_is_no_failure(by: str) -> None:
     virtually(main())
 
 
+def test_an_error_in_a_task_counts_also_after_its_actor_has_seen_the_end() -> None:
+    def handle(ctx: Any, message: Job) -> None:
+        ctx.spawn(fail_after(1, ValueError("left alone")))
+        ctx.finish()
+        raise Closed("the end", None, ctx.name)
+
+    async def main() -> None:
+        with pytest.raises(OrchestraError, match="left alone"):
+            async with start(alone(Calls(handle)), dead_letters=lambda _: None) as running:
+                await running.send(Job())
+                await running.wait()
+
+    virtually(main())
+
+
 def test_a_second_error_is_noted_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def cleanup() -> None:
         try:

@@ -8,7 +8,8 @@
 def reader_outbox(post, inboxes, scheduler):
     """What reader sends: Line to disk."""
     disk_inbox = inboxes["disk"]
-    disk_lock = disk_inbox.lock
+    disk_acquire = disk_inbox.lock.acquire
+    disk_release = disk_inbox.lock.release
     disk_normal = disk_inbox.by_priority[NORMAL]
     disk_normal_queue = disk_normal.queue
     disk_normal_append = disk_normal_queue.append
@@ -16,24 +17,30 @@ def reader_outbox(post, inboxes, scheduler):
     async def send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
-            with disk_lock:
+            disk_acquire()
+            try:
                 if len(disk_normal_queue) < disk_normal.room:
                     disk_normal_append(message)
                     if disk_inbox.idle:
                         disk_inbox.wake()
                     return True
+            finally:
+                disk_release()
             return await disk_normal.put(message, message)
         return await post.send(message, priority, overflow)
 
     def try_send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
-            with disk_lock:
+            disk_acquire()
+            try:
                 if len(disk_normal_queue) < disk_normal.room:
                     disk_normal_append(message)
                     if disk_inbox.idle:
                         disk_inbox.wake()
                     return True
+            finally:
+                disk_release()
             return disk_normal.put_now(message, message)
         return post.try_send(message, priority, overflow)
 
@@ -103,17 +110,20 @@ def disk_outbox(post, inboxes, scheduler):
     """What disk sends from its thread: Count to ledger, Report to ledger and total and counter."""
     home = post.home
     ledger_inbox = inboxes["ledger"]
-    ledger_lock = ledger_inbox.lock
+    ledger_acquire = ledger_inbox.lock.acquire
+    ledger_release = ledger_inbox.lock.release
     ledger_normal = ledger_inbox.by_priority[NORMAL]
     ledger_normal_queue = ledger_normal.queue
     ledger_normal_append = ledger_normal_queue.append
     total_inbox = inboxes["total"]
-    total_lock = total_inbox.lock
+    total_acquire = total_inbox.lock.acquire
+    total_release = total_inbox.lock.release
     total_normal = total_inbox.by_priority[NORMAL]
     total_normal_queue = total_normal.queue
     total_normal_append = total_normal_queue.append
     counter_inbox = inboxes["counter"]
-    counter_lock = counter_inbox.lock
+    counter_acquire = counter_inbox.lock.acquire
+    counter_release = counter_inbox.lock.release
     counter_normal = counter_inbox.by_priority[NORMAL]
     counter_normal_queue = counter_normal.queue
     counter_normal_append = counter_normal_queue.append
@@ -123,16 +133,20 @@ def disk_outbox(post, inboxes, scheduler):
             home.refuse()
         kind = message.__class__
         if kind is Count and priority is None and overflow is None:
-            with ledger_lock:
+            ledger_acquire()
+            try:
                 if len(ledger_normal_queue) < ledger_normal.room:
                     ledger_normal_append(message)
                     if ledger_inbox.idle:
                         ledger_inbox.wake()
                     return True
+            finally:
+                ledger_release()
             return ledger_normal.put_in_thread(message, message)
         if kind is Report and priority is None and overflow is None:
             taken, late = True, ()
-            with ledger_lock:
+            ledger_acquire()
+            try:
                 if len(ledger_normal_queue) < ledger_normal.room:
                     ledger_normal_append(message)
                     if ledger_inbox.idle:
@@ -143,7 +157,10 @@ def disk_outbox(post, inboxes, scheduler):
                     ledger_normal.displaced += 1
                 else:
                     late += ((ledger_normal, message),)
-            with total_lock:
+            finally:
+                ledger_release()
+            total_acquire()
+            try:
                 if total_normal.congested:
                     total_normal.early += 1
                     taken = False
@@ -153,13 +170,18 @@ def disk_outbox(post, inboxes, scheduler):
                         total_inbox.wake()
                 else:
                     late += ((total_normal, message),)
-            with counter_lock:
+            finally:
+                total_release()
+            counter_acquire()
+            try:
                 if len(counter_normal_queue) < counter_normal.room:
                     counter_normal_append(message)
                     if counter_inbox.idle:
                         counter_inbox.wake()
                 else:
                     late += ((counter_normal, message),)
+            finally:
+                counter_release()
             if late:
                 others = len(late) < 3
                 return post.spread_in_thread(post.living(late, 3), message, others=others) and taken
@@ -171,16 +193,20 @@ def disk_outbox(post, inboxes, scheduler):
             home.refuse()
         kind = message.__class__
         if kind is Count and priority is None and overflow is None:
-            with ledger_lock:
+            ledger_acquire()
+            try:
                 if len(ledger_normal_queue) < ledger_normal.room:
                     ledger_normal_append(message)
                     if ledger_inbox.idle:
                         ledger_inbox.wake()
                     return True
+            finally:
+                ledger_release()
             return ledger_normal.put_now(message, message)
         if kind is Report and priority is None and overflow is None:
             taken, late = True, ()
-            with ledger_lock:
+            ledger_acquire()
+            try:
                 if len(ledger_normal_queue) < ledger_normal.room:
                     ledger_normal_append(message)
                     if ledger_inbox.idle:
@@ -191,7 +217,10 @@ def disk_outbox(post, inboxes, scheduler):
                     ledger_normal.displaced += 1
                 else:
                     late += ((ledger_normal, message),)
-            with total_lock:
+            finally:
+                ledger_release()
+            total_acquire()
+            try:
                 if total_normal.congested:
                     total_normal.early += 1
                     taken = False
@@ -201,13 +230,18 @@ def disk_outbox(post, inboxes, scheduler):
                         total_inbox.wake()
                 else:
                     late += ((total_normal, message),)
-            with counter_lock:
+            finally:
+                total_release()
+            counter_acquire()
+            try:
                 if len(counter_normal_queue) < counter_normal.room:
                     counter_normal_append(message)
                     if counter_inbox.idle:
                         counter_inbox.wake()
                 else:
                     late += ((counter_normal, message),)
+            finally:
+                counter_release()
             if late:
                 return post.spread_now(post.living(late, 3), message) and taken
             return taken
@@ -453,22 +487,26 @@ def counter_worker(inbox, ctx, actor, part):
 def outside_outbox(post, inboxes, scheduler):
     """What the outside sends: Line to disk, Count to ledger, Report to ledger and total and counter."""
     disk_inbox = inboxes["disk"]
-    disk_lock = disk_inbox.lock
+    disk_acquire = disk_inbox.lock.acquire
+    disk_release = disk_inbox.lock.release
     disk_normal = disk_inbox.by_priority[NORMAL]
     disk_normal_queue = disk_normal.queue
     disk_normal_append = disk_normal_queue.append
     ledger_inbox = inboxes["ledger"]
-    ledger_lock = ledger_inbox.lock
+    ledger_acquire = ledger_inbox.lock.acquire
+    ledger_release = ledger_inbox.lock.release
     ledger_normal = ledger_inbox.by_priority[NORMAL]
     ledger_normal_queue = ledger_normal.queue
     ledger_normal_append = ledger_normal_queue.append
     total_inbox = inboxes["total"]
-    total_lock = total_inbox.lock
+    total_acquire = total_inbox.lock.acquire
+    total_release = total_inbox.lock.release
     total_normal = total_inbox.by_priority[NORMAL]
     total_normal_queue = total_normal.queue
     total_normal_append = total_normal_queue.append
     counter_inbox = inboxes["counter"]
-    counter_lock = counter_inbox.lock
+    counter_acquire = counter_inbox.lock.acquire
+    counter_release = counter_inbox.lock.release
     counter_normal = counter_inbox.by_priority[NORMAL]
     counter_normal_queue = counter_normal.queue
     counter_normal_append = counter_normal_queue.append
@@ -476,24 +514,31 @@ def outside_outbox(post, inboxes, scheduler):
     async def send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
-            with disk_lock:
+            disk_acquire()
+            try:
                 if len(disk_normal_queue) < disk_normal.room:
                     disk_normal_append(message)
                     if disk_inbox.idle:
                         disk_inbox.wake()
                     return True
+            finally:
+                disk_release()
             return await disk_normal.put(message, message)
         if kind is Count and priority is None and overflow is None:
-            with ledger_lock:
+            ledger_acquire()
+            try:
                 if len(ledger_normal_queue) < ledger_normal.room:
                     ledger_normal_append(message)
                     if ledger_inbox.idle:
                         ledger_inbox.wake()
                     return True
+            finally:
+                ledger_release()
             return await ledger_normal.put(message, message)
         if kind is Report and priority is None and overflow is None:
             taken, late = True, ()
-            with ledger_lock:
+            ledger_acquire()
+            try:
                 if len(ledger_normal_queue) < ledger_normal.room:
                     ledger_normal_append(message)
                     if ledger_inbox.idle:
@@ -504,7 +549,10 @@ def outside_outbox(post, inboxes, scheduler):
                     ledger_normal.displaced += 1
                 else:
                     late += ((ledger_normal, message),)
-            with total_lock:
+            finally:
+                ledger_release()
+            total_acquire()
+            try:
                 if total_normal.congested:
                     total_normal.early += 1
                     taken = False
@@ -514,13 +562,18 @@ def outside_outbox(post, inboxes, scheduler):
                         total_inbox.wake()
                 else:
                     late += ((total_normal, message),)
-            with counter_lock:
+            finally:
+                total_release()
+            counter_acquire()
+            try:
                 if len(counter_normal_queue) < counter_normal.room:
                     counter_normal_append(message)
                     if counter_inbox.idle:
                         counter_inbox.wake()
                 else:
                     late += ((counter_normal, message),)
+            finally:
+                counter_release()
             if late:
                 others = len(late) < 3
                 return await post.spread(post.living(late, 3), message, others=others) and taken
@@ -530,24 +583,31 @@ def outside_outbox(post, inboxes, scheduler):
     def try_send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
-            with disk_lock:
+            disk_acquire()
+            try:
                 if len(disk_normal_queue) < disk_normal.room:
                     disk_normal_append(message)
                     if disk_inbox.idle:
                         disk_inbox.wake()
                     return True
+            finally:
+                disk_release()
             return disk_normal.put_now(message, message)
         if kind is Count and priority is None and overflow is None:
-            with ledger_lock:
+            ledger_acquire()
+            try:
                 if len(ledger_normal_queue) < ledger_normal.room:
                     ledger_normal_append(message)
                     if ledger_inbox.idle:
                         ledger_inbox.wake()
                     return True
+            finally:
+                ledger_release()
             return ledger_normal.put_now(message, message)
         if kind is Report and priority is None and overflow is None:
             taken, late = True, ()
-            with ledger_lock:
+            ledger_acquire()
+            try:
                 if len(ledger_normal_queue) < ledger_normal.room:
                     ledger_normal_append(message)
                     if ledger_inbox.idle:
@@ -558,7 +618,10 @@ def outside_outbox(post, inboxes, scheduler):
                     ledger_normal.displaced += 1
                 else:
                     late += ((ledger_normal, message),)
-            with total_lock:
+            finally:
+                ledger_release()
+            total_acquire()
+            try:
                 if total_normal.congested:
                     total_normal.early += 1
                     taken = False
@@ -568,13 +631,18 @@ def outside_outbox(post, inboxes, scheduler):
                         total_inbox.wake()
                 else:
                     late += ((total_normal, message),)
-            with counter_lock:
+            finally:
+                total_release()
+            counter_acquire()
+            try:
                 if len(counter_normal_queue) < counter_normal.room:
                     counter_normal_append(message)
                     if counter_inbox.idle:
                         counter_inbox.wake()
                 else:
                     late += ((counter_normal, message),)
+            finally:
+                counter_release()
             if late:
                 return post.spread_now(post.living(late, 3), message) and taken
             return taken
