@@ -84,7 +84,8 @@ class Ensemble:
         self._groups: tuple[Group, ...] | None = None
         self._finished: set[str] = set()
         self._timeout = PATIENCE
-        self._deadline: asyncio.TimerHandle | None = None
+        self._deadline: Handle | None = None
+        self._due = math.inf
         self._cancelling = False
         self._starvation: StarvationWatch | None = None
         self._slow_handler = slow_handler
@@ -322,16 +323,13 @@ class Ensemble:
 
     def _set_deadline(self, timeout: float) -> None:
         when = self.loop.time() + timeout
-        if (
-            when == math.inf
-            or self._cancelling
-            or (self._deadline is not None and self._deadline.when() <= when)
-        ):
+        if self._cancelling or self._due <= when:
             return
         if self._deadline is not None:
             self._deadline.cancel()
         self._timeout = timeout
         self._deadline = self.loop.call_at(when, self.cancel)
+        self._due = when
 
     def _give_up(self) -> None:
         left = [(part.name, part.where()) for part in self._running()] + self.pool.stragglers()

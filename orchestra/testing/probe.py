@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, overload
 
 from orchestra.box import open_entry
 from orchestra.errors import UndeclaredMessage
-from orchestra.messages import class_of, derives, joined, members, shown
+from orchestra.messages import class_of, derives, joined, members, shown, shown_all
 from orchestra.mistakes import Wrong
 from orchestra.overflow import Overflow
 from orchestra.priority import Priority
@@ -177,7 +177,7 @@ class Probe(Generic[S_co]):
             timeout,
             lambda: f"{self._name!r} has sent no {told}",
             self._arriving(wanted, told),
-            lambda: f"; what it sent and nobody expected: {self._unexpected()}",
+            lambda: f"; what it sent and nobody expected: {self._unexpected()}{self._why_not(wanted)}",
         )
 
     def bury(self, message: Any, error: Exception | None = None) -> None:
@@ -335,6 +335,14 @@ class Probe(Generic[S_co]):
             raise AssertionError(
                 f"{text} within {timeout:g} s{more()}; {self._stage.standing()}"
             ) from self._stage.ensemble.error
+
+    def _why_not(self, kinds: tuple[type, ...]) -> str:
+        """That messages of these types could only go by a recipient that it was given, in words."""
+        declared = self._stage.subsystem.sends
+        sends = [class_of(each) for each in declared]
+        if any(derives(kind, sent) or derives(sent, kind) for kind in kinds for sent in sends):
+            return ""
+        return f"; it declares that it sends {shown_all(declared)}"
 
     def _unexpected(self) -> str:
         """What it sent beside, in words."""

@@ -64,6 +64,11 @@ class Stage:
         self.ensemble.ended.add_done_callback(lambda _: self.caught.arrival.set())
 
     @property
+    def subsystem(self) -> SubsystemPlan:
+        """The subsystem as it was planned."""
+        return self.plan.subsystems[self.name]
+
+    @property
     def inbox(self) -> Inbox:
         """The inbox of the subsystem."""
         return self.ensemble.inboxes[self.name]
@@ -98,7 +103,7 @@ class Stage:
 
     def recipient(self, kind: type[M]) -> Recipient[M]:
         """A recipient of a type that somebody in the orchestra receives."""
-        anybody = attrs.evolve(self._subsystem, name="the test", sends=self.plan.messages)
+        anybody = attrs.evolve(self.subsystem, name="the test", sends=self.plan.messages)
         ensemble = self.ensemble
         return Recipients(self.plan, self._receivers, ensemble.dropped, ensemble.asks).of(anybody, kind)
 
@@ -129,10 +134,6 @@ class Stage:
         await self.running.leave(error)
 
     # inside
-
-    @property
-    def _subsystem(self) -> SubsystemPlan:
-        return self.plan.subsystems[self.name]
 
     def _place(self) -> str:
         if self.inbox.resting:

@@ -202,7 +202,8 @@ def test_what_does_not_come_is_told_with_what_came() -> None:
             with pytest.raises(AssertionError) as failed:
                 await probe.expect(Total, timeout=0.05)
         assert str(failed.value) == (
-            "'counter' has sent no Total within 0.05 s; what it sent and nobody expected: Count(words=2)"
+            "'counter' has sent no Total within 0.05 s; what it sent and nobody expected: Count(words=2); it "
+            "waits for a message; time stands still, and await probe.advance(10) brings what is due"
         )
 
     within(10, main())
