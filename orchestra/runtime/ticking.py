@@ -12,6 +12,7 @@ from orchestra.runtime.jobs import Job, Tools
 from orchestra.runtime.lane import Lane, Ticket
 from orchestra.runtime.line import InLine
 from orchestra.runtime.post import Places
+from orchestra.runtime.telling import raise_soon
 from orchestra.timer import Missed
 
 
@@ -175,6 +176,7 @@ class Ticking(Job):
         except BaseException as error:
             self.cancel()
             self.tools.fail(error)
+            raise_soon(error)
             return None
         return made if self.timer.active else None
 
