@@ -263,7 +263,7 @@ class Running:
         self._check_thread()
         task = asyncio.current_task()
         for part in self._ensemble.parts.values():
-            if (part.task is task or task in part.owned) and not part.done:
+            if part.runs(task):
                 raise RuntimeError(
                     f"{part.name!r} would wait for its own end in running.{verb}(): call ctx.stop() instead"
                 )
