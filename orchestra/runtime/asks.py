@@ -243,7 +243,8 @@ class Asks:
         own = self._askers.get(who) or self._find_asker(who)
         if own is None or ticket not in lane.waiting:
             return
-        edge = self.waits.sending[own.name] = Blocked(lane.subsystem, lane, ticket)
+        edge = Blocked(lane.subsystem, lane, ticket)
+        self.waits.send(own.name, edge)
         circle = self.waits.circle(own.name, edge)
         if circle is not None:
             self._gridlocks.report(circle)

@@ -673,6 +673,33 @@ def test_what_is_only_planned_gives_no_reply() -> None:
     run(main())
 
 
+def test_a_request_that_the_outside_forgets_gets_no_reply() -> None:
+    @orchestra(signal=Bell, event=Knock, outgoing=ToB)
+    class App:
+        a: Acts = subsystem(consumes=ToA, sends=[ToB])
+
+    told: list[str] = []
+
+    async def ask_outside(ctx: Any, message: Any) -> None:
+        with pytest.raises(NoReply) as caught:
+            await ctx.ask(ToB)
+        told.append(str(caught.value))
+
+    async def main() -> None:
+        async with start(App(a=Acts(ask_outside))) as running:
+            for count, take in enumerate((running.outgoing.recv, running.outgoing.__anext__)):
+                await running.send(ToA())
+                message = await take()
+                await turns()
+                assert len(told) == count
+                del message
+                await turns()
+                assert len(told) == count + 1
+            assert told[0] == "no reply to ToB from 'outgoing': the reply was dropped without an answer"
+
+    run(main())
+
+
 # a reply that is handed on
 
 
