@@ -855,6 +855,33 @@ def test_the_time_limit_is_kept_and_says_who_was_asked(inside: bool, timeout: fl
     run(main())
 
 
+@pytest.mark.parametrize(
+    ("timeout", "kind"),
+    [("1", TypeError), (True, TypeError), (float("nan"), ValueError), (-float("inf"), ValueError)],
+)
+def test_what_is_no_time_limit_is_refused(timeout: Any, kind: type[Exception]) -> None:
+    async def main() -> None:
+        async with start(trio()) as running:
+            with pytest.raises(kind, match="the time limit of an ask is"):
+                await running.ask(ToA, timeout=timeout)
+            assert running.meters()["a"].sent == 0
+
+    run(main())
+
+
+@pytest.mark.parametrize("timeout", [float("inf"), 1e300])
+def test_a_time_limit_may_be_as_long_as_one_likes(timeout: float) -> None:
+    async def slow(ctx: Any, message: Any) -> None:
+        await asyncio.sleep(0.01)
+        message.reply.send("late")
+
+    async def main() -> None:
+        async with start(trio(Acts(slow))) as running:
+            assert await running.ask(ToA, timeout=timeout) == "late"
+
+    within(10, main())
+
+
 @pytest.mark.parametrize("inside", [False, True], ids=["outside", "inside"])
 def test_the_time_limit_counts_the_wait_for_room(inside: bool) -> None:
     async def ask(ctx: Any, message: Any) -> None:
