@@ -32,9 +32,9 @@ class Sent:
 class Caught:
     """The messages that a subsystem sent, in order.
 
-    A message to several subscribers is one of `messages`, and in `log` once for each of them. `subscribers`
-    gives those of a class whose messages are caught here. Everything is noted down in the event loop, also
-    what a thread sends.
+    A message to several subscribers is one of `messages`, and in `log` once for each of them; it can be
+    expected when all have it. `subscribers` gives those of a class whose messages are caught here. Everything
+    is noted down in the event loop, also what a thread sends.
     """
 
     def __init__(self, subscribers: Callable[[type], frozenset[str]], now: Callable[[], float]) -> None:
@@ -73,30 +73,24 @@ class Caught:
         return [each.receiver for each in self.log if each.message is message]
 
     def _note(self, entry: Any, receiver: str, priority: Priority) -> None:
-        message = self._known(entry, receiver)
-        if message is NOTHING:
-            message = self._begin(entry, receiver)
-        self.log.append(Sent(message, receiver, priority, self._now()))
-        self.arrival.set()
+        sending = self._sending(entry, receiver)
+        self.log.append(Sent(sending.message, receiver, priority, self._now()))
+        sending.left.discard(receiver)
+        if not sending.left:
+            self._under_way.remove(sending)
+            self.unexpected.append(sending.message)
+            self.arrival.set()
 
-    def _known(self, entry: Any, receiver: str) -> Any:
-        """The message that others were given just before, or `NOTHING` when this is a new one."""
+    def _sending(self, entry: Any, receiver: str) -> "_UnderWay":
+        """The send that others were given the message of just before, or a new one."""
         for each in self._under_way:
             if receiver in each.left and each.is_sent_as(entry):
-                each.left.discard(receiver)
-                if not each.left:
-                    self._under_way.remove(each)
-                return each.message
-        return NOTHING
-
-    def _begin(self, entry: Any, receiver: str) -> Any:
+                return each
         message = open_entry(entry)
         self.messages.append(message)
-        self.unexpected.append(message)
-        others = self._subscribers(type(message)) - {receiver}
-        if others:
-            self._under_way.append(_UnderWay(entry, message, set(others)))
-        return message
+        sending = _UnderWay(entry, message, {receiver, *self._subscribers(type(message))})
+        self._under_way.append(sending)
+        return sending
 
 
 @attrs.define(eq=False)
