@@ -63,7 +63,7 @@ class Ensemble:
         self.phase = Phase.OPEN
         self.clock: Clock = clock or LoopClock(self.loop)
         self.timers = Timers(self.clock, self.loop, self._bury, lambda: self.phase, self.scheduler.poke)
-        self.door = Door(self.loop, lambda: self.closed(None))
+        self.door = Door(self.loop, self.closed)
         self.pool = Pool(
             usual_size() if pool_threads is None else pool_threads,
             self.door,

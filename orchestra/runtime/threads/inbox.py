@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
-from threading import RLock, get_ident
+from threading import RLock
 from typing import Any, NoReturn
 
 from orchestra.plan import LanePlan
@@ -214,7 +214,7 @@ class ThreadInbox(SharedInbox):
             super().pass_deadline(deadline)
 
     def is_run_by(self, who: Any) -> bool:
-        return bool(who == self.home.ident)
+        return bool(who == self.home.ident) or self.home.runs(who)
 
     def over_capacity(self) -> asyncio.Future[None] | None:
         with self.lock:
@@ -248,7 +248,7 @@ class ThreadInbox(SharedInbox):
         self._wake_thread()
 
     def _sends_itself(self) -> bool:
-        return get_ident() == self.home.ident
+        return self.is_run_by(self._door.who)
 
 
 def held(inboxes: Iterable[Inbox]) -> AbstractContextManager[object]:

@@ -16,6 +16,7 @@ from orchestra.overflow import Overflow
 from orchestra.plan import LanePlan
 from orchestra.runtime.lane import Lane, Surroundings, Ticket
 from orchestra.runtime.threads.door import Bell, Door
+from orchestra.runtime.threads.home import home_here
 
 
 class LoopTicket(Ticket):
@@ -175,21 +176,41 @@ class SharedLane(Lane):
 def redeem_in_thread(
     waits: Sequence[tuple[SharedLane, Ticket, Any]], bell: Bell, message: Any
 ) -> list[bool | Closed]:
-    """Sleep until each ticket had its turn, in whatever order they come; their bell is one."""
+    """Sleep until each ticket had its turn, in whatever order they come; their bell is one.
+
+    When what runs in this thread is to end, the message is withdrawn where it still waits.
+    """
     results: dict[int, bool | Closed] = {}
-    while True:
-        for place, (lane, ticket, entry) in enumerate(waits):
-            if place not in results:
-                try:
-                    outcome = lane.claim(ticket, entry, message)
-                except Closed as closed:
-                    results[place] = closed
-                else:
-                    if outcome is not None:
-                        results[place] = outcome
-        if len(results) == len(waits):
-            return [results[place] for place in range(len(waits))]
-        bell.wait(_until_due(waits))
+    home = home_here()
+    if home is not None:
+        home.bell = bell
+    try:
+        while not _redeemed(waits, results, message):
+            if home is not None and home.cancelled:
+                for lane, ticket, _ in waits:
+                    lane.withdraw(ticket)
+                raise home.freed(message)
+            bell.wait(_until_due(waits))
+    finally:
+        if home is not None:
+            home.bell = None
+    return [results[place] for place in range(len(waits))]
+
+
+def _redeemed(
+    waits: Sequence[tuple[SharedLane, Ticket, Any]], results: dict[int, bool | Closed], message: Any
+) -> bool:
+    """Use those tickets whose turn it is, and note what came of each; True when all have been used."""
+    for place, (lane, ticket, entry) in enumerate(waits):
+        if place not in results:
+            try:
+                outcome = lane.claim(ticket, entry, message)
+            except Closed as closed:
+                results[place] = closed
+            else:
+                if outcome is not None:
+                    results[place] = outcome
+    return len(results) == len(waits)
 
 
 def _until_due(waits: Sequence[tuple[SharedLane, Ticket, Any]]) -> float | None:
