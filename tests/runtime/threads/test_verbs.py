@@ -368,7 +368,7 @@ def test_a_verb_is_refused_in_any_other_thread(verb: str) -> None:
             await until(lambda: kept)
             with pytest.raises(RuntimeError, match="'orchestra:a', and this is the thread 'MainThread'"):
                 VERBS[verb](kept[0])
-            with pytest.raises(RuntimeError, match="'orchestra:a', and this is the thread '(?!MainThread)"):
+            with pytest.raises(RuntimeError, match=r"'orchestra:a', and this is the thread '(?!MainThread)"):
                 await asyncio.to_thread(VERBS[verb], kept[0])
             await running.stop()
 
