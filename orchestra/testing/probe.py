@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -26,12 +27,17 @@ from orchestra.runtime.letters import DeadLetter, Letters
 from orchestra.runtime.meters import Meters, read_meters
 from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.running import Running
+from orchestra.runtime.threads.door import Door
+from orchestra.runtime.threads.inbox import ThreadInbox
 from orchestra.testing.clock import FakeClock
 
 M = TypeVar("M")
 
 QUIET = 5
 """Turns of the event loop in a row without work after which a subsystem is taken to be at rest."""
+
+GLANCE = 0.0005
+"""Seconds between two looks at a thread that works."""
 
 PATIENT = 5.0
 """Seconds of real time that a test waits for a message by default."""
@@ -138,14 +144,15 @@ class Probe:
         """Wait until it rests, or waits for something that does not come from the test or the clock.
 
         A handler that waits for the network, say, counts as at rest. One that works on without end is
-        waited for no longer than a second of real time.
+        waited for no longer than a second of real time; so is the thread of a blocking subsystem, in which
+        nobody can tell a wait from work.
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + 1
         quiet = 0
         while quiet < QUIET and loop.time() < end and not self._ensemble.ended.done():
-            await asyncio.sleep(0)
-            quiet = 0 if self._ensemble.scheduler.awake else quiet + 1
+            await asyncio.sleep(GLANCE if self._thread_works else 0)
+            quiet = 0 if self._ensemble.scheduler.awake or self._thread_works else quiet + 1
 
     async def advance(self, seconds: float) -> None:
         """Let its time go on by some seconds: what comes due meanwhile happens in order, each at its time.
@@ -206,6 +213,12 @@ class Probe:
     def _inbox(self) -> Inbox:
         return self._ensemble.inboxes[self._name]
 
+    @property
+    def _thread_works(self) -> bool:
+        """Whether its thread, if it has one, waits neither for its inbox nor for the event loop."""
+        worker, inbox = self._ensemble.parts[self._name].worker, self._inbox
+        return worker is not None and worker.calling and isinstance(inbox, ThreadInbox) and not inbox.waits
+
     def _check_receives(self, message: Any) -> None:
         kind = type(open_entry(message))
         route = self._ensemble.plan.route_of(kind)
@@ -220,7 +233,7 @@ class Probe:
         inbox = ensemble.make_inbox(name, lanes)
         inbox.level = getattr(kind, "priority", None)
         for lane in inbox.lanes:
-            lane.queue = _Sink(self, name, lane.priority)
+            lane.queue = _Sink(self, ensemble.door, name, lane.priority)
         return inbox
 
     def take(self, message: Any, receiver: str, priority: Priority) -> None:
@@ -235,16 +248,24 @@ class Probe:
 
 
 class _Sink(deque[Any]):
-    """A queue that is always empty, for what is put goes straight to the probe."""
+    """A queue that is always empty, for what is put goes straight to the probe.
 
-    def __init__(self, probe: Probe, receiver: str, priority: Priority) -> None:
+    What a thread puts comes there at the next turn of the event loop, which `settle` waits for.
+    """
+
+    def __init__(self, probe: Probe, door: Door, receiver: str, priority: Priority) -> None:
         super().__init__()
         self._probe = probe
+        self._door = door
         self._receiver = receiver
         self._priority = priority
 
     def append(self, entry: Any, /) -> None:
-        self._probe.take(open_entry(entry), self._receiver, self._priority)
+        take = partial(self._probe.take, open_entry(entry), self._receiver, self._priority)
+        if self._door.here:
+            take()
+        else:
+            self._door.post(take)
 
 
 class alone:  # noqa: N801 - it reads as a verb: `async with alone(...) as probe`

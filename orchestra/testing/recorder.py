@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from orchestra.box import open_entry
 from orchestra.errors import Closed
-from orchestra.inspection import has_priority
+from orchestra.inspection import has_priority, is_coroutine
 from orchestra.messages import shown
 from orchestra.subsystems import Actor, Subsystem
 from orchestra.wrapping import Wrapper
@@ -73,18 +73,26 @@ class _Watching:
         return self._ctx.ask(noted, **options)
 
 
-class _WatchingRun(_Watching):
-    """As `_Watching`, for a `run` of the event loop: it receives by itself."""
+class _Receiving(_Watching):
+    """As `_Watching`, for a `run`: it receives by itself."""
+
+    def try_recv(self) -> Any:
+        item = self._ctx.try_recv()
+        return item if item is None else self._took(item)
+
+    def _took(self, item: Any) -> Any:
+        self._notes.received.append(item)
+        return item
+
+
+class _WatchingRun(_Receiving):
+    """That of a `run` in the event loop."""
 
     async def recv(self) -> Any:
         return self._took(await self._ctx.recv())
 
     async def recv_signal(self) -> Any:
         return self._took(await self._ctx.recv_signal())
-
-    def try_recv(self) -> Any:
-        item = self._ctx.try_recv()
-        return item if item is None else self._took(item)
 
     def __aiter__(self) -> "_WatchingRun":
         return self
@@ -95,9 +103,24 @@ class _WatchingRun(_Watching):
         except Closed:
             raise StopAsyncIteration from None
 
-    def _took(self, item: Any) -> Any:
-        self._notes.received.append(item)
-        return item
+
+class _WatchingThread(_Receiving):
+    """That of a `run` in a thread."""
+
+    def recv(self) -> Any:
+        return self._took(self._ctx.recv())
+
+    def recv_signal(self) -> Any:
+        return self._took(self._ctx.recv_signal())
+
+    def __iter__(self) -> "_WatchingThread":
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return self.recv()
+        except Closed:
+            raise StopIteration from None
 
 
 class _RecordedActor(Wrapper[Any, Any]):
@@ -138,13 +161,19 @@ class _RecordedRun(Subsystem[Any, Any]):
         self.sent: list[Any] = []
         self.hooks: list[str] = []
 
-    async def run(self, ctx: Any) -> None:
+    async def run(self, ctx: Any) -> Any:
         await self.inner.run(_WatchingRun(ctx, self))
 
 
-def _run_recorder(kind: type) -> type[_RecordedRun]:
+class _RecordedThread(_RecordedRun):
+    def run(self, ctx: Any) -> None:  # type: ignore[override]  # it is for another kind of field
+        self.inner.run(_WatchingThread(ctx, self))
+
+
+def _run_recorder(kind: type[Subsystem[Any, Any]]) -> type[_RecordedRun]:
     """The recorder for subsystems of a class, with the `priority` of that class where it has one."""
+    base = _RecordedRun if is_coroutine(kind, "run") else _RecordedThread
     if not has_priority(kind):
-        return _RecordedRun
+        return base
     priority = staticmethod(kind.priority)  # type: ignore[attr-defined]  # has_priority found it
-    return type(f"Recorded{kind.__name__}", (_RecordedRun,), {"priority": priority})
+    return type(f"Recorded{kind.__name__}", (base,), {"priority": priority})

@@ -226,6 +226,12 @@ class ThreadInbox(SharedInbox):
             at_work = self._errands or self.asking or self.queued
             return (self.idle or self._listening) and not at_work
 
+    @property
+    def waits(self) -> bool:
+        """Whether the thread waits: for something to take, or for the loop."""
+        with self.lock:
+            return self.idle or self._listening or self.home.waits
+
     def hold(self) -> None:
         """A thread holds what it has taken until it sleeps again."""
 
