@@ -214,6 +214,11 @@ class Asks:
             if not pending.on_the_way:
                 pending.no_reply("the orchestra has ended")
 
+    def disown(self) -> None:
+        """In a forked child: nobody waits here for an answer."""
+        for pending in self._open:
+            pending.claim()
+
     def blocked(self, lane: Lane, ticket: Ticket) -> None:
         """The running task waits without limit for room in a lane; see `blocks`."""
         self.blocks(asyncio.current_task(), lane, ticket)

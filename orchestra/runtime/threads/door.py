@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Any
 
 from orchestra.errors import Closed
+from orchestra.runtime.forking import renew
 
 HEARTBEAT = 0.5
 """Seconds after which a thread that waits for the loop looks whether the loop is still there."""
@@ -226,6 +227,12 @@ class Door:
         for call in calls:
             call.withdraw(self._closed(call.given))
         self.open()
+
+    def disown(self) -> None:
+        """In a forked child: nobody opens it any more."""
+        renew(self._lock)
+        self._ended = self._poked = True
+        self._left.clear()
 
     def _wait(self, call: Call, timeout: float | None) -> Any:
         due = None if timeout is None else monotonic() + timeout

@@ -8,6 +8,7 @@ from threading import RLock
 from typing import Any, NoReturn
 
 from orchestra.plan import LanePlan
+from orchestra.runtime.forking import renew
 from orchestra.runtime.inbox import Inbox, Order
 from orchestra.runtime.lane import Lane, Surroundings, Ticket
 from orchestra.runtime.pressure import Pressure
@@ -70,6 +71,10 @@ class SharedInbox(Inbox):
                 return False
             self.idle = True
             return True
+
+    def disown(self, failure: BaseException) -> None:
+        renew(self.lock)
+        super().disown(failure)
 
     async def rest(self) -> None:
         if self.over or self.sleeps():
