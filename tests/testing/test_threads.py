@@ -196,6 +196,7 @@ def test_a_run_alone_receives_and_is_asked() -> None:
 def test_expecting_wakes_for_what_a_thread_sends() -> None:
     async def main() -> None:
         async with alone(App, "counter", Counter()) as probe:
+            asyncio.get_running_loop().set_debug(True)  # it tells of what is not thread-safe
             expecting = asyncio.ensure_future(probe.expect(Count))
             await asyncio.sleep(0.01)
             await probe.send(Line("one two three"))

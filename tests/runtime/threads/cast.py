@@ -1,7 +1,7 @@
 """Three subsystems, each in the loop or in a thread, that may send and ask each other anything."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import msgspec
@@ -16,18 +16,41 @@ class ToA(msgspec.Struct):
     to: Recipient[Any] | None = None
 
 
-class ToB(ToA): ...
+class ToB(msgspec.Struct):
+    n: int = 0
+    reply: Reply[Any] | None = None
+    to: Recipient[Any] | None = None
 
 
-class ToC(ToA): ...
+class ToC(msgspec.Struct):
+    n: int = 0
+    reply: Reply[Any] | None = None
+    to: Recipient[Any] | None = None
 
 
-EVERY = [ToA, ToB, ToC]
+class JustA(msgspec.Struct):
+    """As `ToA`, without a question: so a thread sends it by itself, not by the loop."""
+
+    n: int = 0
+    reply: ClassVar[None] = None
+
+
+class JustB(msgspec.Struct):
+    n: int = 0
+    reply: ClassVar[None] = None
+
+
+class JustC(msgspec.Struct):
+    n: int = 0
+    reply: ClassVar[None] = None
+
+
+EVERY = [ToA, ToB, ToC, JustA, JustB, JustC]
 
 
 def answer(ctx: Any, message: Any) -> None:
     """Answer with one's name, where there is a question."""
-    if message.reply is not None:
+    if getattr(message, "reply", None) is not None:
         message.reply.send(ctx.name)
 
 
@@ -84,9 +107,9 @@ def trio(
 
     @orchestra(signal=Bell, event=Knock, boxed_messages=boxed)
     class Trio:
-        a: kinds["a"] = subsystem(consumes=ToA, sends=EVERY, blocking="a" in blocking, **options)
-        b: kinds["b"] = subsystem(consumes=ToB, sends=EVERY, blocking="b" in blocking, **options)
-        c: kinds["c"] = subsystem(consumes=ToC, sends=EVERY, blocking="c" in blocking, **options)
+        a: kinds["a"] = subsystem(consumes=ToA | JustA, sends=EVERY, blocking="a" in blocking, **options)
+        b: kinds["b"] = subsystem(consumes=ToB | JustB, sends=EVERY, blocking="b" in blocking, **options)
+        c: kinds["c"] = subsystem(consumes=ToC | JustC, sends=EVERY, blocking="c" in blocking, **options)
 
     return Trio(**given)
 

@@ -10,9 +10,24 @@ import pytest
 
 from orchestra import Closed, Deadlock, Gridlock, NoReply, OrchestraError, Priority, Restart, start
 from tests.runtime.players import until, within
-from tests.runtime.threads.cast import Acts, Awaits, Done, Lives, ToA, ToB, ToC, answer, doer, in_thread, trio
+from tests.runtime.threads.cast import (
+    Acts,
+    Awaits,
+    Done,
+    JustA,
+    JustB,
+    Lives,
+    ToA,
+    ToB,
+    ToC,
+    answer,
+    doer,
+    in_thread,
+    trio,
+)
 
 KINDS = {"a": ToA, "b": ToB, "c": ToC}
+JUST: dict[str, Any] = {"a": JustA, "b": JustB}
 
 
 def asks(name: str, got: list[Any], **options: Any) -> Any:
@@ -180,9 +195,9 @@ def test_a_circle_of_full_lanes_is_reported(
     def floods(name: str) -> Any:
         def handle(ctx: Any, message: Any) -> None:
             full.wait(5)
-            to = ctx.recipient(KINDS[name])
+            to = ctx.recipient(JUST[name])
             for n in range(3):
-                made = KINDS[name](n, message.reply if kind == "request" else None)
+                made = KINDS[name](n, message.reply) if kind == "request" else JUST[name](n)
                 (to.send if kind == "recipient" else ctx.send)(made)
 
         return handle
@@ -190,7 +205,7 @@ def test_a_circle_of_full_lanes_is_reported(
     async def floods_in_loop(ctx: Any, message: Any) -> None:
         await asyncio.to_thread(full.wait, 5)
         for n in range(3):
-            await ctx.send(ToA(n))
+            await ctx.send(JustA(n))
 
     b = Acts(floods("a")) if "b" in blocking else Awaits(floods_in_loop)
 
@@ -217,7 +232,7 @@ def test_an_ask_to_one_that_waits_for_my_room_is_a_deadlock() -> None:
 
     def floods(ctx: Any, message: Any) -> None:
         for n in range(3):
-            ctx.send(ToA(n))
+            ctx.send(JustA(n))
 
     def handle(ctx: Any, message: Any) -> None:
         if message.n:

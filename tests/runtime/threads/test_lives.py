@@ -22,8 +22,8 @@ from orchestra import (
 )
 from orchestra.runtime import life
 from orchestra.wrappers import Retrying, Timed
-from tests.runtime.players import Bell, Job, Knock, alone, told, until, within
-from tests.runtime.threads.cast import Acts, Lives, ToA, ToB, ToC, trio
+from tests.runtime.players import Bell, Job, Knock, Note, alone, told, until, within
+from tests.runtime.threads.cast import Acts, JustB, Lives, ToA, ToB, ToC, trio
 
 SOON = Restart(limit=5, within=10.0, backoff=0.01)
 variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
@@ -163,13 +163,23 @@ def full(ctx: Any, send: Any) -> None:
 
 
 BLOCKED = {
-    "send": lambda ctx: full(ctx, ctx.send),
+    "send": lambda ctx: [ctx.send(JustB(n)) for n in range(10)],
+    "send for the first time": lambda ctx: send_late(ctx),
+    "send to several": lambda ctx: [ctx.send(Note(n)) for n in range(10)],
+    "send by the loop": lambda ctx: full(ctx, ctx.send),
     "recipient": lambda ctx: full(ctx, ctx.recipient(ToB).send),
     "ask": lambda ctx: ctx.ask(lambda reply: ToB(0, reply)),
     "ask for room": lambda ctx: [ctx.ask(lambda reply: ToB(0, reply)) for _ in range(3)],
     "recipient ask": lambda ctx: ctx.recipient(ToB).ask(lambda reply: ToB(0, reply)),
     "poll": lambda ctx: poll(ctx),
 }
+
+
+def send_late(ctx: Any) -> None:
+    """What begins to wait when it has been told to end already."""
+    time.sleep(0.1)
+    for n in range(3):
+        ctx.send(JustB(n))
 
 
 def poll(ctx: Any) -> None:
@@ -223,9 +233,9 @@ def test_a_failure_from_elsewhere_frees_the_thread_and_the_next_life_begins(
 
     @orchestra(signal=Bell, event=Knock)
     class App:
-        a: kind = subsystem(consumes=ToA, sends=[ToB, ToC], blocking=True, restart=SOON)
-        b: Acts = subsystem(consumes=ToB, blocking=True, message_capacity=1)
-        c: Acts = subsystem(consumes=ToC, blocking=True)
+        a: kind = subsystem(consumes=ToA, sends=[ToB, ToC, JustB, Note], blocking=True, restart=SOON)
+        b: Acts = subsystem(consumes=ToB | JustB, subscribes=[Note], blocking=True, message_capacity=1)
+        c: Acts = subsystem(consumes=ToC, subscribes=[Note], blocking=True)
 
     async def main() -> None:
         async with start(App(a=a, b=Acts(hold), c=Acts()), dead_letters=letters.append) as running:

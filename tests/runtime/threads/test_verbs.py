@@ -157,6 +157,30 @@ def test_spawn_gives_nothing_and_does_not_wait(style: str) -> None:
     assert seen[-1] == "end", "a stop lets it finish"
 
 
+def test_each_thread_has_its_own_context_variables_in_the_loop() -> None:
+    """Also when the loop was woken once for two of them."""
+    seen: list[str] = []
+    ready = threading.Barrier(3)
+
+    async def work() -> None:
+        seen.append(variable.get())
+
+    def spawn(ctx: Any) -> None:
+        variable.set(ctx.name)
+        ready.wait(5)
+        ctx.spawn(work())
+
+    async def main() -> None:
+        async with start(trio(Lives(spawn), Lives(spawn)), slow_handler=None) as running:
+            await asyncio.sleep(0.01)
+            ready.wait(5)
+            time.sleep(0.05)  # noqa: ASYNC251 - the loop is busy while both leave their work
+            await running.drain()
+
+    within(10, main())
+    assert sorted(seen) == ["a", "b"]
+
+
 def test_a_drain_waits_for_what_a_thread_has_spawned() -> None:
     seen: list[str] = []
 
@@ -206,7 +230,7 @@ def test_send_after(style: str) -> None:
     done = Done()
 
     def set_them(ctx: Any) -> None:
-        second = ctx.send_after(0.02, ToC(2))
+        second = ctx.send_after(0.2, ToC(2))
         first = ctx.send_after(0.01, ToC(1))
         gone = ctx.send_after(60, ToC(3))
         assert isinstance(gone, Timer)
