@@ -74,7 +74,7 @@ class Call:
     The work is a function; where it gives something to await, the outcome is that of the awaiting.
     """
 
-    __slots__ = ("_bell", "_error", "_lock", "_result", "_state", "_task", "_work")
+    __slots__ = ("_bell", "_error", "_instead", "_lock", "_result", "_state", "_task", "_work")
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self._work = work
@@ -83,6 +83,7 @@ class Call:
         self._state = _State.QUEUED
         self._result: Any = None
         self._error: BaseException | None = None
+        self._instead: BaseException | None = None
         self._task: asyncio.Task[Any] | None = None
 
     def begin(self) -> None:
@@ -102,10 +103,6 @@ class Call:
             self._end(None, error)
             raise_soon(error)
 
-    def free(self, error: BaseException) -> None:
-        """Let the waiting thread go with an error, whatever becomes of the work."""
-        self._end(None, error)
-
     def withdraw(self, error: BaseException) -> bool:
         """End work that has not begun, with an error; False when it runs: only the loop can end it then."""
         with self._lock:
@@ -117,8 +114,9 @@ class Call:
         self._bell.ring()
         return True
 
-    def cancel(self) -> None:
-        """Cancel what is awaited; called in the loop."""
+    def cancel(self, error: BaseException | None = None) -> None:
+        """Cancel what is awaited; called in the loop. When that ends it, the thread is told `error`."""
+        self._instead = error
         if self._task is not None:
             self._task.cancel()
 
@@ -139,7 +137,7 @@ class Call:
 
     def _finished(self, task: "asyncio.Task[Any]") -> None:
         if task.cancelled():
-            self._end(None, asyncio.CancelledError())
+            self._end(None, self._instead or asyncio.CancelledError())
         elif (error := task.exception()) is not None:
             self._end(None, error)
         else:

@@ -2,8 +2,10 @@
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn
 
+from orchestra.errors import Closed
 from orchestra.runtime.threads.door import Call, Door, Sleeper
 
 
@@ -44,14 +46,19 @@ class Home(Sleeper):
         if threading.get_ident() != self.ident:
             self.refuse()
 
-    def do(self, work: Callable[[], Any]) -> Any:
+    def do(self, work: Callable[[], Any], message: Any = None) -> Any:
         """Have something done in the loop, and wait for it; see `Door.do`.
 
-        Raises `Closed` at once when it is to wait no longer, also when that comes while it waits.
+        Raises `Closed` when it is to wait no longer, also when that comes while it waits: then what was to be
+        done, such as the sending of `message`, has not happened.
         """
         self.check()
         try:
             return self._door.do(work, began=self._begin)
+        except Closed as closed:
+            if closed.message is None:
+                closed.message = message
+            raise
         finally:
             self._call = None
 
@@ -67,5 +74,6 @@ class Home(Sleeper):
             self._free(call)
 
     def _free(self, call: Call) -> None:
-        call.free(self.closed(None))
-        self._door.post(call.cancel)
+        closed = self.closed(None)
+        if not call.withdraw(closed):
+            self._door.post(partial(call.cancel, closed))
