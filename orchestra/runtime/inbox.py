@@ -243,6 +243,7 @@ class Inbox:
 
     async def breathe(self) -> int:
         """Let all others run once before taking more; return how many to take until the next time."""
+        self.current = None
         if self.strand is not None and asyncio.current_task() is self.strand.task:
             assert self.work is not None
             self._scheduler.add(self.work)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.runtime.players import (
     Job,
     Knock,
     Note,
+    Runs,
     alone,
     told,
     turns,
@@ -96,6 +98,37 @@ def test_a_stop_that_is_asked_for_between_two_lives_begins_at_once() -> None:
             await running.wait()
         assert asyncio.get_running_loop().time() < 1
         assert worker.hooks == ["started", "stopped"]
+
+    virtually(main())
+
+
+# what was handled already
+
+
+def take_long() -> None:
+    """Use up the slice of the loop, so that others run before anything more is taken."""
+    time.sleep(0.005)
+
+
+def test_what_a_run_has_handled_when_it_takes_breath_is_no_dead_letter() -> None:
+    done: list[int] = []
+
+    async def receive(ctx: Any) -> None:
+        async for message in ctx:
+            if message.n == 0:
+                ctx.spawn(fail(ValueError()))
+            take_long()
+            done.append(message.n)
+
+    async def main() -> None:
+        letters: list[Any] = []
+        async with start(alone(Runs(receive), restart=AGAIN), dead_letters=letters.append) as running:
+            for n in range(4):
+                running.try_send(Job(n))
+            await running.drain()
+            assert running.meters()["worker"].restarts == 1
+        assert done == [0, 1, 2, 3]
+        assert letters == []
 
     virtually(main())
 
