@@ -389,6 +389,7 @@ class Conductor(Generic[Sig_contra]):
         Then waits, `timeout` seconds at most, until each queue is back within its
         `signal_capacity`. Raises one `SubsystemStalled` that names all that stay over; every
         subsystem has the signal all the same. Cancelling ends the wait only: the signal is out.
+        Raises `Closed` once a stop has begun, TypeError for what is no signal of the orchestra.
         """
         raise NotImplementedError
 
@@ -398,7 +399,8 @@ class Conductor(Generic[Sig_contra]):
         """Send a message of any type that the orchestra routes; otherwise as `Context.send`.
 
         True when each receiver's lane took it, False when it was dropped for some, which the lanes count.
-        While it waits, no further event is handled.
+        While it waits, no further event is handled. Once a stop has begun, what would have to wait raises
+        `Closed`, and the rest is dead-lettered.
         """
         raise NotImplementedError
 

@@ -7,7 +7,7 @@ import attrs
 
 from orchestra.box import Box
 from orchestra.generate.names import kind_name, lane_name
-from orchestra.generate.outbox import receivers_of
+from orchestra.generate.outbox import OUTGOING, receivers_of
 from orchestra.generate.writer import Writer
 from orchestra.overflow import Block, DropOldest
 from orchestra.plan import LanePlan, Plan
@@ -222,9 +222,7 @@ def _write_waiting(writer: Writer, receipt: Receipt, name: str) -> None:
             writer.line("await inbox.rest()")
         writer.line("left -= 1")
         write_open(writer, receipt)
-        writer.line("inbox.current = message")
-        if receipt.circular:
-            writer.line("inbox.hold()")
+        _write_hold(writer, receipt)
         writer.line("return message")
 
 
@@ -248,7 +246,16 @@ def _write_try_recv(writer: Writer, receipt: Receipt) -> None:
             with writer.block("else"):
                 writer.line("return inbox.nothing()")
         write_open(writer, receipt)
-        writer.line("inbox.current = message")
-        if receipt.circular:
-            writer.line("inbox.hold()")
+        _write_hold(writer, receipt)
         writer.line("return message")
+
+
+def _write_hold(writer: Writer, receipt: Receipt) -> None:
+    """Write what is remembered of a message that is given: it is a dead letter when its receiver fails now.
+
+    Who receives outside cannot fail here, so there nothing is kept alive.
+    """
+    if receipt.name != OUTGOING:
+        writer.line("inbox.current = message")
+    if receipt.circular:
+        writer.line("inbox.hold()")

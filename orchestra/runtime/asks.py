@@ -9,6 +9,7 @@ Everything here belongs to the event loop, save that a reply may be answered, an
 """
 
 import asyncio
+import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -22,7 +23,7 @@ from orchestra.carrying import replies_in
 from orchestra.errors import Closed, Deadlock
 from orchestra.priority import Priority
 from orchestra.reply import Reply
-from orchestra.runtime.clock import Clock, Handle
+from orchestra.runtime.clock import Clock, Handle, seconds
 from orchestra.runtime.gridlock import Gridlocks
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.lane import Lane, Ticket
@@ -134,7 +135,7 @@ class Asks:
             inbox.asking += 1
         timer = None
         try:
-            deadline = None if timeout is None else self.clock.time() + timeout
+            deadline = self._deadline(timeout)
             asker = Asker(inbox.name, inbox, _nothing) if in_thread and inbox is not None else own
             sending = self._send(pending, post, make, priority, asker, deadline, timeout)
             if sending is not None:
@@ -243,7 +244,8 @@ class Asks:
         own = self._askers.get(who) or self._find_asker(who)
         if own is None or ticket not in lane.waiting:
             return
-        edge = self.waits.sending[own.name] = Blocked(lane.subsystem, lane, ticket)
+        edge = Blocked(lane.subsystem, lane, ticket)
+        self.waits.send(own.name, edge)
         circle = self.waits.circle(own.name, edge)
         if circle is not None:
             self._gridlocks.report(circle)
@@ -325,6 +327,12 @@ class Asks:
             raise Deadlock(str(circle), circle.chain)
         self.waits.asking[own.name] = pending
         pending.asker = own.name
+
+    def _deadline(self, timeout: float | None) -> float | None:
+        """When a time limit of so many seconds is over; None where there is none."""
+        if timeout is None or timeout == math.inf:
+            return None
+        return self.clock.time() + seconds("the time limit of an ask", timeout)
 
     async def _over(self, pending: Pending) -> None:
         """Wait for the outcome in a task that is no strand's own."""

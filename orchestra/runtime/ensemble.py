@@ -21,7 +21,7 @@ from orchestra.runtime.part import Part
 from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler
 from orchestra.runtime.starvation import StarvationWatch
-from orchestra.runtime.telling import note, told
+from orchestra.runtime.telling import interrupts, note, raise_soon, told
 from orchestra.runtime.threads.door import Door
 from orchestra.runtime.threads.inbox import SharedInbox, ThreadInbox, held
 from orchestra.runtime.threads.pool import Pool, usual_size
@@ -193,14 +193,13 @@ class Ensemble:
 
     def is_failure(self, part: Part, error: BaseException) -> bool:
         """Whether an error is more than the end that a part was given: `Closed`, or being cancelled."""
-        cancelled = isinstance(error, asyncio.CancelledError) and self._cancelling
-        return not (self.loop.is_closed() or cancelled or self._is_end(part, error))
+        return not (self.loop.is_closed() or self._is_end(part, error))
 
     def bury_current(self, part: Part, error: BaseException) -> None:
         """What a part was handling when its life ended with an error is dead-lettered."""
         if part.inbox.current is None or self.loop.is_closed():
             return
-        cancelled = isinstance(error, asyncio.CancelledError) and self._cancelling
+        cancelled = self._cancelling and _is_cancellation(error)
         letter = DeadLetter(
             part.inbox.current,
             part.name,
@@ -233,8 +232,8 @@ class Ensemble:
         if not self.loop.is_closed():
             self.asks.left(part.inbox, error)
 
-    def part_ended(self, part: Part, error: BaseException | None) -> None:
-        """A part has finished: by itself, with an error, or cancelled; perhaps after it was given up."""
+    def part_ended(self, part: Part, error: BaseException | None = None) -> None:
+        """A part has finished, perhaps after it was given up; an error is one that nobody was told of yet."""
         if self.loop.is_closed():
             return
         if error is not None:
@@ -310,13 +309,11 @@ class Ensemble:
     def _awaited(self, name: str) -> bool:
         """Whether an inbox is not to end yet: a sender waits, a timer runs, or it is a source at work.
 
-        A source receives nothing but signals, so for it the end means only that it should stop. While timers
-        may be set, an Actor at work is waited for too: it may set one.
+        A source receives nothing but signals, so for it the end means only that it should stop.
         """
         part = self.parts[name]
         source = part.plan is not None and not (part.plan.consumes or part.plan.subscribes)
-        may_set_timers = part.inbox.serial and self.phase is Phase.OPEN
-        if ((source or may_set_timers) and not part.inbox.resting) or self.timers.active(name):
+        if (source and not part.inbox.resting) or self.timers.active(name):
             return True
         return any(lane.senders_waiting for lane in part.inbox.lanes)
 
@@ -371,19 +368,22 @@ class Ensemble:
             self.phase not in (Phase.OPEN, Phase.DRAINING)
             or part.asked_to_stop
             or part.inbox.shut
-            or isinstance(error, (KeyboardInterrupt, SystemExit))
+            or interrupts(error)
         ):
             return None
         try:
             return part.lives.again(self.clock.time())
-        except Exception as wrong:
+        except BaseException as wrong:
             note(error, f"and {part.name!r} cannot start again: {told(wrong)}")
+            raise_soon(wrong)
             return None
 
     def _is_end(self, part: Part, error: BaseException) -> bool:
         """Whether it only saw the end: `Closed` from its own inbox or, in a stop, from any, or no reply."""
         if isinstance(error, BaseExceptionGroup):
             return all(self._is_end(part, each) for each in error.exceptions)
+        if isinstance(error, asyncio.CancelledError):
+            return self._cancelling
         if not isinstance(error, Closed | NoReply):
             return False
         if self.phase in (Phase.STOPPING, Phase.ENDED):
@@ -420,13 +420,19 @@ class Ensemble:
         self.letters.bury(DeadLetter(entry, subsystem, reason))
 
 
+def _is_cancellation(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_is_cancellation, error.exceptions))
+    return isinstance(error, asyncio.CancelledError)
+
+
 def ask_to_stop(ensemble: Ensemble, part: Part) -> None:
     """Stop when the running handler of an Actor has returned, at the latest when the Actor has ended."""
-    if part.done or part.winding_up:
-        ensemble.stop_unless_stopping()
-    else:
-        part.asked_to_stop = True
+    part.asked_to_stop = True
+    if part.at_work:
         part.inbox.order(Order.STOP)
+    else:
+        ensemble.stop_unless_stopping()
 
 
 def _made(kind: type[Exception], text: str) -> Exception:

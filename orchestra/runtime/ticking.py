@@ -13,6 +13,7 @@ from orchestra.runtime.lane import Lane, Ticket
 from orchestra.runtime.line import InLine
 from orchestra.runtime.pending import HandingOn
 from orchestra.runtime.post import Places, Way
+from orchestra.runtime.telling import raise_soon
 from orchestra.timer import Missed
 
 
@@ -187,6 +188,7 @@ class Ticking(Job):
         except BaseException as error:
             self.cancel()
             self.tools.fail(error)
+            raise_soon(error)
             return None
         return (message, places, way) if self.timer.active else None
 

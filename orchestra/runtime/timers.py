@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from orchestra.errors import Closed
 from orchestra.plan import Style
 from orchestra.runtime.alarms import Alarm, Alarms
-from orchestra.runtime.clock import Clock
+from orchestra.runtime.clock import Clock, seconds
 from orchestra.runtime.delayed import Delayed
 from orchestra.runtime.jobs import Tools
 from orchestra.runtime.lifecycle import Phase
@@ -83,7 +82,7 @@ class PartTimers:
 
     def send_after(self, delay: float, message: Any) -> Timer:
         """See `Context.send_after`."""
-        delay = _seconds("the delay", delay)
+        delay = seconds("the delay", delay)
         if delay < 0:
             raise ValueError(f"the delay is {delay:g} s; it is 0 or more")
         self._check_alive(message)
@@ -98,7 +97,7 @@ class PartTimers:
 
     def send_every(self, interval: float, factory: Callable[[], Any], missed: Missed) -> Timer:
         """See `Context.send_every`."""
-        interval = _seconds("the interval", interval)
+        interval = seconds("the interval", interval)
         if interval < SHORTEST:
             raise ValueError(f"the interval is {interval:g} s; it is at least {SHORTEST:g}")
         if not callable(factory):
@@ -121,13 +120,13 @@ class PartTimers:
     def set_deadline(self, when: float | None) -> None:
         """See `Context.set_deadline`."""
         self._check_hook("set_deadline")
-        self._change_deadline(None if when is None else _seconds("the deadline", when))
+        self._change_deadline(None if when is None else seconds("the deadline", when))
 
-    def set_timeout(self, seconds: float | None) -> None:
+    def set_timeout(self, timeout: float | None) -> None:
         """See `Context.set_timeout`."""
         self._check_hook("set_timeout")
         self._change_deadline(
-            None if seconds is None else self._timers.clock.time() + _seconds("the timeout", seconds)
+            None if timeout is None else self._timers.clock.time() + seconds("the timeout", timeout)
         )
 
     def cancel_all(self) -> None:
@@ -234,16 +233,3 @@ class PartTimers:
         if self._deadline is not None:
             self._deadline.off = True
             self._deadline = None
-
-
-def _seconds(what: str, given: Any) -> float:
-    """A finite number of seconds, after checking that it is one."""
-    if isinstance(given, bool) or not isinstance(given, int | float):
-        raise TypeError(f"{what} is {given!r}; it is a number of seconds")
-    try:
-        seconds = float(given)
-    except OverflowError:
-        seconds = math.inf
-    if not math.isfinite(seconds):
-        raise ValueError(f"{what} is {seconds:g} s; it is a finite number of seconds")
-    return seconds

@@ -142,7 +142,7 @@ class Stage:
     def _place(self) -> str:
         if self.inbox.resting:
             return "it waits for a message"
-        if self.part.task.done():
+        if self.part.life is None:
             return "it has failed and is to start again"
         return f"it is at {self.part.where()}"
 

@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any
 
 from orchestra.errors import Closed
+from orchestra.runtime.telling import raise_soon
 
 HEARTBEAT = 0.5
 """Seconds after which a thread that waits for the loop looks whether the loop is still there."""
@@ -33,6 +34,32 @@ class Bell:
     def wait(self, timeout: float | None = None) -> bool:
         """Sleep until it rings, or until `timeout` seconds are over: then the answer is False."""
         return self._lock.acquire(timeout=-1 if timeout is None else max(timeout, 0.0))
+
+
+class Sleeper:
+    """A thread that is woken when it is to wait no longer, though nothing has come.
+
+    `bell` is that on which it sleeps for room, None while it does not; `cancelled` says that what would wait
+    raises `Closed` at once.
+    """
+
+    __slots__ = ("bell", "cancelled", "subsystem")
+
+    def __init__(self, subsystem: str) -> None:
+        self.subsystem = subsystem
+        self.bell: Bell | None = None
+        self.cancelled = False
+
+    def rouse(self) -> None:
+        """Let it wait no longer, now and from now on."""
+        self.cancelled = True
+        if (bell := self.bell) is not None:
+            bell.ring()
+
+    def closed(self, message: Any) -> Closed:
+        """The error for what would wait."""
+        text = f"{self.subsystem!r} waits no longer: this life of it is to end"
+        return Closed(text, message, self.subsystem)
 
 
 class _State(enum.Enum):
@@ -73,8 +100,7 @@ class Call:
                 self._end(result, None)
         except BaseException as error:
             self._end(None, error)
-            if not isinstance(error, Exception):
-                raise
+            raise_soon(error)
 
     def free(self, error: BaseException) -> None:
         """Let the waiting thread go with an error, whatever becomes of the work."""
@@ -145,6 +171,8 @@ class Door:
         self._poked = False
         self._lock = allocate_lock()
         self._calls: set[Call] = set()
+        self.sleepers: dict[int, Sleeper] = {}
+        """The threads of subsystems, by number."""
         self._ended = False
 
     @property

@@ -4,31 +4,38 @@ import threading
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from orchestra.errors import Closed
-from orchestra.runtime.threads.door import Call, Door
+from orchestra.runtime.threads.door import Call, Door, Sleeper
 
 
-class Home:
+class Home(Sleeper):
     """The thread that a context belongs to.
 
-    Generated code compares `ident` with the running thread; it is 0 while there is none. `cancelled` says
-    that the time to stop is over: what would wait raises `Closed` at once.
+    Generated code compares `ident` with the running thread; it is 0 while there is none.
     """
 
-    __slots__ = ("_call", "_door", "_subsystem", "cancelled", "ident", "thread_name")
+    __slots__ = ("_call", "_door", "ident", "thread_name")
 
     def __init__(self, subsystem: str, door: Door) -> None:
-        self._subsystem = subsystem
+        super().__init__(subsystem)
         self._door = door
         self._call: Call | None = None
         self.thread_name = f"orchestra:{subsystem}"
         self.ident = 0
-        self.cancelled = False
+
+    def enter(self) -> None:
+        """The running thread is the one, from now on."""
+        self.ident = threading.get_ident()
+        self._door.sleepers[self.ident] = self
+
+    def leave(self) -> None:
+        """There is no thread any more."""
+        self._door.sleepers.pop(self.ident, None)
+        self.ident = 0
 
     def refuse(self) -> NoReturn:
         """Raise the error for the use of the context in another thread."""
         raise RuntimeError(
-            f"the context of {self._subsystem!r} belongs to the thread {self.thread_name!r}, "
+            f"the context of {self.subsystem!r} belongs to the thread {self.thread_name!r}, "
             f"and this is the thread {threading.current_thread().name!r}"
         )
 
@@ -40,7 +47,7 @@ class Home:
     def do(self, work: Callable[[], Any]) -> Any:
         """Have something done in the loop, and wait for it; see `Door.do`.
 
-        Raises `Closed` at once when the time to stop is over, also when that comes while it waits.
+        Raises `Closed` at once when it is to wait no longer, also when that comes while it waits.
         """
         self.check()
         try:
@@ -49,8 +56,8 @@ class Home:
             self._call = None
 
     def cancel(self) -> None:
-        """The time to stop is over; called in the loop."""
-        self.cancelled = True
+        """It is to wait no longer: the time to stop is over, or its life has failed; called in the loop."""
+        self.rouse()
         if (call := self._call) is not None:
             self._free(call)
 
@@ -60,5 +67,5 @@ class Home:
             self._free(call)
 
     def _free(self, call: Call) -> None:
-        call.free(Closed(f"the time to stop is over for {self._subsystem!r}", None, self._subsystem))
+        call.free(self.closed(None))
         self._door.post(call.cancel)

@@ -66,8 +66,11 @@ def in_loop(home: Home, function: Verb) -> Verb:
 
 
 def _spawn(home: Home, part: Part, coroutine: Coroutine[Any, Any, Any], *, name: str | None = None) -> None:
+    def begin() -> None:
+        part.spawn(coroutine, name=name)  # the task is not given back: it would be awaited
+
     try:
-        home.do(partial(part.spawn, coroutine, name=name))
+        home.do(begin)
     except Closed:
         coroutine.close()
         raise

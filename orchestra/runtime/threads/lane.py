@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial, wraps
+from threading import get_ident
 from typing import Any
 
 from orchestra.errors import Closed
@@ -16,7 +17,7 @@ from orchestra.overflow import Overflow
 from orchestra.plan import LanePlan
 from orchestra.runtime.clock import Clock
 from orchestra.runtime.lane import Lane, Surroundings, Ticket
-from orchestra.runtime.threads.door import Bell, Door
+from orchestra.runtime.threads.door import Bell, Door, Sleeper
 
 
 class LoopTicket(Ticket):
@@ -133,6 +134,17 @@ class SharedLane(Lane):
             self.blocked_seconds += now - ticket.since
             return Lane._use(self, ticket, entry, message)
 
+    def call_off(self, ticket: Ticket) -> None:
+        """Give up the place of a thread that waits no longer."""
+        with self.lock:
+            self.blocked_seconds += self._clock.time() - ticket.since
+            Lane.withdraw(self, ticket)
+
+    @property
+    def sleeper(self) -> Sleeper | None:
+        """The running thread, where it is that of a subsystem."""
+        return self._door.sleepers.get(get_ident())
+
     def watch(self, look: Callable[[], object]) -> None:
         with self.lock:
             super().watch(look)
@@ -177,21 +189,40 @@ class SharedLane(Lane):
 def redeem_in_thread(
     waits: Sequence[tuple[SharedLane, Ticket, Any]], bell: Bell, message: Any
 ) -> list[bool | Closed]:
-    """Sleep until each ticket had its turn, in whatever order they come; their bell is one."""
+    """Sleep until each ticket had its turn, in whatever order they come; their bell is one.
+
+    A thread that is to wait no longer has `Closed` for the rest.
+    """
     results: dict[int, bool | Closed] = {}
+    sleeper = waits[0][0].sleeper if waits else None
+    if sleeper is not None:
+        sleeper.bell = bell
     while True:
+        late = sleeper if sleeper is not None and sleeper.cancelled else None
         for place, (lane, ticket, entry) in enumerate(waits):
             if place not in results:
-                try:
-                    outcome = lane.claim(ticket, entry, message)
-                except Closed as closed:
-                    results[place] = closed
-                else:
-                    if outcome is not None:
-                        results[place] = outcome
+                outcome = _claimed(lane, ticket, entry, message, late)
+                if outcome is not None:
+                    results[place] = outcome
         if len(results) == len(waits):
+            if sleeper is not None:
+                sleeper.bell = None
             return [results[place] for place in range(len(waits))]
         bell.wait(_until_due(waits))
+
+
+def _claimed(
+    lane: SharedLane, ticket: Ticket, entry: Any, message: Any, late: Sleeper | None
+) -> bool | Closed | None:
+    """What has become of a ticket; None when it waits on."""
+    try:
+        outcome = lane.claim(ticket, entry, message)
+    except Closed as closed:
+        return closed
+    if outcome is None and late is not None:
+        lane.call_off(ticket)
+        return late.closed(message)
+    return outcome
 
 
 def _until_due(waits: Sequence[tuple[SharedLane, Ticket, Any]]) -> float | None:

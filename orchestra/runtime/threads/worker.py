@@ -64,6 +64,10 @@ class Worker:
             raise error
         return result
 
+    def calm(self) -> None:
+        """The cancellation is over: what waits in the thread may do so again."""
+        self._home.cancelled = False
+
     def abandon(self) -> None:
         """Wait for the thread no longer: it ends when its function returns, and keeps nothing from ending."""
         if self._abandoned is not None and not self._abandoned.done():
@@ -79,7 +83,7 @@ class Worker:
         self._bell.ring()
         self._thread.join(1.0)
         self._thread = None
-        self._home.ident = 0
+        self._home.leave()
 
     def where(self) -> str | None:
         """Where the thread stands in its source; None when there is none."""
@@ -95,7 +99,7 @@ class Worker:
         return thread
 
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._home.ident = threading.get_ident()
+        self._home.enter()
         while True:
             self._bell.wait()
             while self._jobs:

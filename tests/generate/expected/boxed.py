@@ -340,7 +340,6 @@ def outgoing_receiver(inbox):
                 break
             await inbox.rest()
         left -= 1
-        inbox.current = message
         return message
 
     async def following():
@@ -360,7 +359,6 @@ def outgoing_receiver(inbox):
                 normal.relieve()
         else:
             return inbox.nothing()
-        inbox.current = message
         return message
 
     async def recv_signal():
