@@ -1,6 +1,7 @@
 """What is around a subsystem that runs alone: its part of the orchestra, and sinks in place of the others."""
 
-from collections.abc import Callable, Coroutine
+import functools
+from collections.abc import Callable, Coroutine, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -25,6 +26,7 @@ from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.recipients import Recipients
 from orchestra.runtime.running import Running
 from orchestra.runtime.threads.inbox import ThreadInbox
+from orchestra.subsystems import Actor
 from orchestra.testing.caught import Caught
 from orchestra.testing.clock import FakeClock
 
@@ -42,18 +44,20 @@ class Stage:
         self.name = name
         self.clock = clock
         self.letters: list[DeadLetter] = []
-        self.running = Running(plan_of(app))
+        declared = plan_of(app)
+        self.running = Running(declared)
         self._stop_timeout = stop_timeout
         holder: Any = object.__new__(app)
         vars(holder)[name] = given
         instances = {name: instance_of(holder, name, self.running)}
-        fitted, wiring = wiring_for(app, instances)
+        stand_ins = _stand_ins(declared)
+        fitted, wiring = wiring_for(app, {**stand_ins, **instances})
         self.plan = attrs.evolve(fitted, has_on_event=False)
         self.caught = Caught(self._subscribers, clock.time)
         self.ensemble = Ensemble(
             self.plan, Letters(self.letters.append), Pressure(None), Gridlocks(None), clock=clock
         )
-        absent = self._absent()
+        absent = self._absent(stand_ins)
         remakers = remakers_of(holder, self.running, instances)
         self.running.wire(assemble(None, self.plan, wiring, self.ensemble, instances, remakers, absent))
         self._receivers = {**self.ensemble.inboxes, **absent}
@@ -157,10 +161,12 @@ class Stage:
         names = () if route is None else route.receivers
         return frozenset(name for name in names if name != self.name and not self.plan.subsystems[name].wip)
 
-    def _absent(self) -> dict[str, Inbox]:
+    def _absent(self, stand_ins: Mapping[str, Actor]) -> dict[str, Inbox]:
         """The inboxes of all that is not here, where what is put is caught."""
         absent = {
-            name: self._catching(name, subsystem.lanes, _level_of(subsystem))
+            name: self._catching(
+                name, subsystem.lanes, getattr(stand_ins.get(name, subsystem.kind), "priority", None)
+            )
             for name, subsystem in self.plan.subsystems.items()
             if name != self.name and not subsystem.wip
         }
@@ -178,15 +184,25 @@ class Stage:
         return inbox
 
 
-def _level_of(subsystem: SubsystemPlan) -> Callable[[Any], Priority] | None:
-    """What says the level of messages to a subsystem that is not here.
+def _stand_ins(plan: Plan) -> dict[str, Actor]:
+    """Actors for the fields where any may stand, and must have a `priority`, for there is no NORMAL lane."""
+    return {
+        name: _stand_in(subsystem.lanes[0].priority)
+        for name, subsystem in plan.subsystems.items()
+        if subsystem.made_at_start and Priority.NORMAL not in [lane.priority for lane in subsystem.lanes]
+    }
 
-    Where any Actor may stand, its `priority` is not known; a message then goes to a lane that there is.
-    """
-    levels = [lane.priority for lane in subsystem.lanes]
-    if subsystem.made_at_start and Priority.NORMAL not in levels:
-        return lambda message: levels[0]
-    return getattr(subsystem.kind, "priority", None)
+
+@functools.cache
+def _stand_in(level: Priority) -> Actor:
+    class StandIn(Actor):
+        def handle(self, ctx: Any, message: Any) -> None: ...
+
+        @staticmethod
+        def priority(message: Any) -> Priority:
+            return level
+
+    return StandIn()
 
 
 def _narrowed(plan: Plan, name: str) -> Plan:

@@ -301,7 +301,7 @@ def test_the_camera_keeps_its_beat_and_finishes() -> None:
 
 def test_the_encoder_encodes_in_its_thread_for_both_subscribers() -> None:
     async def main() -> None:
-        async with alone(Media, "encoder", Encoder()) as probe:
+        async with alone(Media, "encoder", Encoder(100)) as probe:
             assert await probe.send(Frame(0, 0.0))
             assert (await probe.expect(Encoded)).number == 0
             assert {each.receiver for each in probe.log} == {"recorder", "viewer"}

@@ -11,6 +11,7 @@ import pytest
 from orchestra import (
     Actor,
     OrchestraError,
+    Priority,
     Reply,
     StopTimeout,
     Subsystem,
@@ -365,6 +366,22 @@ def test_one_that_subscribes_to_what_it_sends_gets_it_too() -> None:
             assert probe.instance.got == [0, 1, 2]
             assert probe.sent == [Done(0), Done(1), Done(2)]
             assert [each.receiver for each in probe.log] == ["other", "third"] * 3
+
+    within(10, main())
+
+
+@orchestra(signal=Halt, event=Halt)
+class AnyActor:
+    spawns: Spawns = subsystem()
+    anybody: Actor = subsystem(consumes=Done, message_capacity={Priority.HIGH: 1, Priority.DATA_LOW: 1})
+
+
+def test_where_any_actor_may_stand_a_message_goes_to_a_lane_that_there_is() -> None:
+    async def main() -> None:
+        async with alone(AnyActor, "spawns", Spawns()) as probe:
+            await probe.send(Job(1))
+            await probe.expect(Done)
+            assert [each.priority for each in probe.log] == [Priority.HIGH]
 
     within(10, main())
 

@@ -66,6 +66,7 @@ async def main() -> None:
         assert_type(await probe.expect(Pong, timeout=1), Pong)
         assert_type(await probe.expect(Pong, Ping), Pong | Ping)
         await probe.expect(Pong, Ping, Ask)
+        await probe.expect(Pong | Ping)
         await probe.expect(Pong())  # wrong
         await probe.expect("Pong")  # wrong
         await probe.expect(Pong, 1.0)  # wrong
