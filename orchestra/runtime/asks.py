@@ -51,11 +51,14 @@ Runner: TypeAlias = "asyncio.Task[Any] | int | None"
 
 @attrs.frozen
 class Asker:
-    """A subsystem whose own strand asks: it parks meanwhile, and `wake` lets it go on."""
+    """A subsystem that asks by itself. Its strand parks meanwhile, and `wake` lets it go on.
+
+    Where `wake` is None it lives in a thread, which waits for the task that asks.
+    """
 
     name: str
     inbox: Inbox
-    wake: Callable[[], None]
+    wake: Callable[[], None] | None
 
 
 @attrs.frozen
@@ -114,12 +117,8 @@ class Asks:
         *,
         timeout: float | None = None,
         priority: Priority | None = None,
-        in_thread: bool = False,
     ) -> Any:
-        """See `Context.ask`. `inbox` is that of the subsystem whose context is used, if it is one's.
-
-        `in_thread` says that the thread of that subsystem waits for the running task meanwhile.
-        """
+        """See `Context.ask`. `inbox` is that of the subsystem whose context is used, if it is one's."""
         if not callable(make):
             raise TypeError(
                 f"ask takes a function that makes the message of a reply, and was given {make!r}: "
@@ -136,13 +135,12 @@ class Asks:
         timer = None
         try:
             deadline = self._deadline(timeout)
-            asker = Asker(inbox.name, inbox, _nothing) if in_thread and inbox is not None else own
-            sending = self._send(pending, post, make, priority, asker, deadline, timeout)
+            sending = self._send(pending, post, make, priority, own, deadline, timeout)
             if sending is not None:
                 await sending
             if deadline is not None:
                 timer = self._at(deadline, partial(self._run_out, pending, timeout))
-            if own is not None:
+            if own is not None and own.wake is not None:
                 pending.when_over = own.wake
                 while not pending.over:
                     await park
@@ -154,8 +152,8 @@ class Asks:
                 timer.cancel()
             pending.leave()
             del self._open[pending]
-            if pending.asker is not None:
-                self.waits.asking.pop(pending.asker, None)
+            if pending.asker is not None and self.waits.asking.get(pending.asker) is pending:
+                del self.waits.asking[pending.asker]
             if inbox is not None:
                 inbox.asking -= 1
                 self._scheduler.poke()
@@ -234,6 +232,11 @@ class Asks:
         for pending in (*self._open, *self._guests):
             if not pending.on_the_way:
                 pending.no_reply("the orchestra has ended")
+
+    def disown(self) -> None:
+        """In a forked child: nobody waits here for an answer."""
+        for pending in self._open:
+            pending.claim()
 
     def blocked(self, lane: Lane, ticket: Ticket) -> None:
         """The running task waits without limit for room in a lane; see `blocks`."""
@@ -356,10 +359,12 @@ class Asks:
         return (pending for pending in behind(replies_in(message)) if pending.place is self)
 
     def _find_asker(self, who: Runner) -> Asker | None:
-        """The subsystem whose strand a task is, or which lives in a thread, remembered; else None."""
+        """The subsystem that a task or a thread runs, remembered for the task of a strand; else None."""
         for part in self._parts.values():
             strand = part.inbox.strand
             if strand is not None and part.inbox.is_run_by(who):
+                if part.worker is not None:
+                    return Asker(part.name, part.inbox, None)
                 wake = partial(self._scheduler.add, strand.step)
                 asker = self._askers[who] = Asker(part.name, part.inbox, wake)
                 return asker
@@ -377,10 +382,6 @@ def _carries(message: Any, way: Way, pending: Pending) -> bool:
         return False
     reply: Any = getattr(message, way.replies[0], None)
     return reply.__class__ is Reply and reply._pending is pending
-
-
-def _nothing() -> None:
-    """What wakes the asker in a thread, which waits for the task and not for the reply itself."""
 
 
 def _wake(future: asyncio.Future[None]) -> None:

@@ -67,7 +67,7 @@ def assemble(
     receivers = {**ensemble.inboxes, **absent}
     outgoing = _make_outgoing(plan, wiring, ensemble, receivers)
     outside = Post(OUTSIDE, None, plan, receivers, ensemble.dropped, ensemble.asks)
-    recipients = Recipients(plan, receivers, ensemble.dropped, ensemble.asks)
+    recipients = Recipients(plan, receivers, ensemble.dropped, ensemble.asks, ensemble.door)
     if plan.has_on_event:
         ensemble.add(_events_part(app, plan, ensemble, outside), ())
     for name, inbox in ensemble.inboxes.items():

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import os
 from collections.abc import Callable, Collection
 from functools import partial
 from threading import get_ident
@@ -9,6 +10,7 @@ from typing import Any
 
 from orchestra.errors import Closed, NoReply, OrchestraError, StopTimeout
 from orchestra.plan import LanePlan, Plan
+from orchestra.runtime import forking
 from orchestra.runtime.asks import Asks
 from orchestra.runtime.clock import Clock, Handle, LoopClock
 from orchestra.runtime.endings import Group, ending, groups_of
@@ -63,7 +65,7 @@ class Ensemble:
         self.phase = Phase.OPEN
         self.clock: Clock = clock or LoopClock(self.loop)
         self.timers = Timers(self.clock, self.loop, self._bury, lambda: self.phase, self.scheduler.poke)
-        self.door = Door(self.loop, lambda: self.closed(None))
+        self.door = Door(self.loop, self.closed)
         self.pool = Pool(
             usual_size() if pool_threads is None else pool_threads,
             self.door,
@@ -128,6 +130,7 @@ class Ensemble:
 
     def launch(self) -> None:
         """Let every part run from the next turn of the loop."""
+        forking.watch(self)
         for part in self.parts.values():
             part.launch(self.loop)
         self._starvation = StarvationWatch(self.inboxes.values(), self.loop, self.pressure)
@@ -179,6 +182,24 @@ class Ensemble:
         """Stop as for `ctx.stop()`: once a stop has begun it changes nothing, not the limit either."""
         if self.phase in (Phase.OPEN, Phase.DRAINING):
             self.begin_stop()
+
+    def disown(self) -> None:
+        """This is a child process: it has ended here, without an end, and takes nothing more."""
+        if self.phase is Phase.ENDED:
+            return
+        self._enter(Phase.ENDED)
+        self.error = OrchestraError(
+            f"{self.plan.name} was started in the process {os.getppid()}, from which this one was forked: "
+            "it runs there, and takes nothing here"
+        )
+        self.scheduler.on_rest = None
+        for inbox in (*(part.inbox for part in self.parts.values()), self.outgoing):
+            if inbox is not None:
+                inbox.disown(self.error)
+        self.door.disown()
+        self.asks.disown()
+        if not self.ended.done():
+            self.ended.set_result(None)
 
     def cancel(self) -> None:
         """Cancel every part that still runs; a second time changes nothing."""

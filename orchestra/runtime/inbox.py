@@ -334,6 +334,14 @@ class Inbox:
         self._free_conductors()
         self._wake_all()
 
+    def disown(self, failure: BaseException) -> None:
+        """In a forked child: take nothing, and have nothing. The messages are the parent's."""
+        self.failure = failure
+        self.over = self.silent = self.shut = True
+        self.signals.clear()
+        for lane in self.lanes:
+            lane.disown()
+
     # questions
 
     @property

@@ -378,6 +378,13 @@ class Lane:
         self._shut(Gate.SHUT)
         self._bury_all(reason)
 
+    def disown(self) -> None:
+        """In a forked child: take nothing, and have nothing."""
+        self._gate = Gate.SHUT
+        self.room = 0
+        self.displaces = self.congested = self.stalled = False
+        self.queue.clear()
+
     def withdraw(self, ticket: Ticket) -> None:
         """Give up a place, kept or waited for: it goes to the next. A ticket that has none is let go."""
         if ticket.granted:

@@ -197,7 +197,7 @@ class Running:
 
     def threadsafe(self) -> Threadsafe:
         """A handle for threads that are not the orchestra's: its verbs wait by sleeping."""
-        return Threadsafe(self, self._ensemble.door, self._ensemble.closed)
+        return Threadsafe(self, self._ensemble.door)
 
     def meters(self) -> Mapping[str, Meters]:
         """A snapshot of what went through each subsystem's inbox, in messages.
@@ -217,6 +217,7 @@ class Running:
                     self._ensemble.asks.late[name],
                 )
                 for name in self._ensemble.plan.subsystems
+                if name in planned or name in self._ensemble.inboxes
             }
         )
 

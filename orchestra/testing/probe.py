@@ -30,6 +30,9 @@ S_co = TypeVar("S_co", covariant=True)
 QUIET = 2
 """Turns of an idle event loop after which a subsystem is taken to be at rest."""
 
+GLANCE = 0.0005
+"""Seconds between two looks at a thread that works."""
+
 QUIET_AMONG_OTHERS = 50
 """The same where other tasks keep the loop busy, or it does not tell."""
 
@@ -199,13 +202,14 @@ class Probe(Generic[S_co]):
         """Wait until it rests, or waits for something that does not come from the test or the clock.
 
         A handler that waits for the network, say, counts as at rest. One that works on without end is
-        waited for no longer than a second of real time.
+        waited for no longer than a second of real time; so is the thread of a blocking subsystem, in which
+        nobody can tell a wait from work.
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + 1
         quiet = 0
         while loop.time() < end and not self.ended:
-            await asyncio.sleep(0)
+            await asyncio.sleep(GLANCE if self._stage.thread_works else 0)
             quiet = 0 if self._stage.busy else quiet + 1
             if quiet >= (QUIET if self._stage.idle else QUIET_AMONG_OTHERS):
                 break

@@ -25,6 +25,7 @@ from orchestra.runtime.post import Post
 from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.recipients import Recipients
 from orchestra.runtime.running import Running
+from orchestra.runtime.threads.inbox import ThreadInbox
 from orchestra.subsystems import Actor
 from orchestra.testing.caught import Caught
 from orchestra.testing.clock import FakeClock
@@ -85,7 +86,13 @@ class Stage:
     @property
     def busy(self) -> bool:
         """Whether something is about to be done by the subsystem itself."""
-        return self.ensemble.scheduler.awake
+        return self.ensemble.scheduler.awake or self.thread_works
+
+    @property
+    def thread_works(self) -> bool:
+        """Whether its thread, if it has one, waits neither for its inbox nor for the event loop."""
+        worker, inbox = self.part.worker, self.inbox
+        return worker is not None and worker.calling and isinstance(inbox, ThreadInbox) and not inbox.waits
 
     @property
     def idle(self) -> bool:
@@ -109,7 +116,9 @@ class Stage:
         """A recipient of a type that somebody in the orchestra receives."""
         anybody = attrs.evolve(self.subsystem, name="the test", sends=self.plan.messages)
         ensemble = self.ensemble
-        return Recipients(self.plan, self._receivers, ensemble.dropped, ensemble.asks).of(anybody, kind)
+        return Recipients(self.plan, self._receivers, ensemble.dropped, ensemble.asks, ensemble.door).of(
+            anybody, kind
+        )
 
     def bury(self, letter: DeadLetter) -> None:
         """Let a message that was caught be one that is never handled."""

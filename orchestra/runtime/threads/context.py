@@ -1,6 +1,5 @@
 """The context that a blocking subsystem is given."""
 
-import contextlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -61,11 +60,11 @@ class LiveBlockingContext(BlockingContext[Any, Any, Any]):
 
     def stop(self) -> None:
         self._inbox.home.check()
-        calmly(self._stop)
+        self._stop()
 
     def finish(self) -> None:
         self._inbox.home.check()
-        calmly(self._finish)
+        self._finish()
 
     def run_blocking(self, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
         self._inbox.home.check()
@@ -122,9 +121,3 @@ class ThreadTimer(Timer):
 
     def __repr__(self) -> str:
         return repr(self._timer)
-
-
-def calmly(end: Callable[[], None]) -> None:
-    """Call what ends something; there is nothing to end when it has ended already."""
-    with contextlib.suppress(Closed):
-        end()

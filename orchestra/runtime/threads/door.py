@@ -1,6 +1,7 @@
 """The way from other threads into the event loop: what they leave there, and what they wait for."""
 
 import asyncio
+import contextvars
 import enum
 import inspect
 from _thread import allocate_lock, get_ident
@@ -11,6 +12,7 @@ from time import monotonic
 from typing import Any
 
 from orchestra.errors import Closed
+from orchestra.runtime.forking import renew
 from orchestra.runtime.telling import raise_soon
 
 HEARTBEAT = 0.5
@@ -36,32 +38,6 @@ class Bell:
         return self._lock.acquire(timeout=-1 if timeout is None else max(timeout, 0.0))
 
 
-class Sleeper:
-    """A thread that is woken when it is to wait no longer, though nothing has come.
-
-    `bell` is that on which it sleeps for room, None while it does not; `cancelled` says that what would wait
-    raises `Closed` at once.
-    """
-
-    __slots__ = ("bell", "cancelled", "subsystem")
-
-    def __init__(self, subsystem: str) -> None:
-        self.subsystem = subsystem
-        self.bell: Bell | None = None
-        self.cancelled = False
-
-    def rouse(self) -> None:
-        """Let it wait no longer, now and from now on."""
-        self.cancelled = True
-        if (bell := self.bell) is not None:
-            bell.ring()
-
-    def closed(self, message: Any) -> Closed:
-        """The error for what would wait."""
-        text = f"{self.subsystem!r} waits no longer: this life of it is to end"
-        return Closed(text, message, self.subsystem)
-
-
 class _State(enum.Enum):
     QUEUED = enum.auto()
     BEGUN = enum.auto()
@@ -71,19 +47,35 @@ class _State(enum.Enum):
 class Call:
     """Work that another thread wants done in the loop, and its outcome.
 
-    The work is a function; where it gives something to await, the outcome is that of the awaiting.
+    The work is a function; where it gives something to await, the outcome is that of the awaiting. Both run
+    in a copy of the context variables of that thread. `given` is the message it is about, if there is one,
+    and `task` the one that awaits.
     """
 
-    __slots__ = ("_bell", "_error", "_lock", "_result", "_state", "_task", "_work")
+    __slots__ = (
+        "_bell",
+        "_context",
+        "_door",
+        "_error",
+        "_lock",
+        "_result",
+        "_state",
+        "_work",
+        "given",
+        "task",
+    )
 
-    def __init__(self, work: Callable[[], Any]) -> None:
+    def __init__(self, door: "Door", work: Callable[[], Any], given: Any) -> None:
+        self.given = given
+        self.task: asyncio.Task[Any] | None = None
+        self._door = door
         self._work = work
+        self._context = contextvars.copy_context()
         self._bell = Bell()
         self._lock = allocate_lock()
         self._state = _State.QUEUED
         self._result: Any = None
         self._error: BaseException | None = None
-        self._task: asyncio.Task[Any] | None = None
 
     def begin(self) -> None:
         """Do the work; called in the loop."""
@@ -92,10 +84,10 @@ class Call:
                 return
             self._state = _State.BEGUN
         try:
-            result = self._work()
+            result = self._context.run(self._work)
             if inspect.isawaitable(result):
-                self._task = asyncio.ensure_future(_awaited(result))
-                self._task.add_done_callback(self._finished)
+                waiting = asyncio.get_running_loop().create_task(self._await(result), context=self._context)
+                waiting.add_done_callback(self._finished)
             else:
                 self._end(result, None)
         except BaseException as error:
@@ -103,8 +95,9 @@ class Call:
             raise_soon(error)
 
     def free(self, error: BaseException) -> None:
-        """Let the waiting thread go with an error, whatever becomes of the work."""
+        """Let the waiting thread go with an error; what it waited for is cancelled."""
         self._end(None, error)
+        self._door.post(self.cancel)
 
     def withdraw(self, error: BaseException) -> bool:
         """End work that has not begun, with an error; False when it runs: only the loop can end it then."""
@@ -119,8 +112,8 @@ class Call:
 
     def cancel(self) -> None:
         """Cancel what is awaited; called in the loop."""
-        if self._task is not None:
-            self._task.cancel()
+        if self.task is not None:
+            self.task.cancel()
 
     @property
     def over(self) -> bool:
@@ -136,6 +129,10 @@ class Call:
         if self._error is not None:
             raise self._error
         return self._result
+
+    async def _await(self, awaitable: Any) -> Any:
+        self.task = asyncio.current_task()
+        return await awaitable
 
     def _finished(self, task: "asyncio.Task[Any]") -> None:
         if task.cancelled():
@@ -153,17 +150,13 @@ class Call:
         self._bell.ring()
 
 
-async def _awaited(awaitable: Any) -> Any:
-    return await awaitable
-
-
 class Door:
     """What other threads leave for the loop: many things for one wake-up of it.
 
-    `closed` makes the error for what comes too late.
+    `closed` makes the error for what comes too late, with the message it is about.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, closed: Callable[[], Closed]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, closed: Callable[[Any], Closed]) -> None:
         self._loop = loop
         self._closed = closed
         self._thread = get_ident()
@@ -171,8 +164,6 @@ class Door:
         self._poked = False
         self._lock = allocate_lock()
         self._calls: set[Call] = set()
-        self.sleepers: dict[int, Sleeper] = {}
-        """The threads of subsystems, by number."""
         self._ended = False
 
     @property
@@ -202,17 +193,23 @@ class Door:
         while left:
             left.popleft()()
 
-    def do(self, work: Callable[[], Any], timeout: float | None = None, began: Any = None) -> Any:
+    def do(
+        self,
+        work: Callable[[], Any],
+        given: Any = None,
+        timeout: float | None = None,
+        began: Callable[[Call], object] | None = None,
+    ) -> Any:
         """Have `work` done in the loop and wait for it, and for what it awaits; give its result.
 
-        Raises what it raises; `Closed` when the orchestra or the loop has ended meanwhile; TimeoutError after
-        `timeout` seconds: then the work was cancelled, and it had no result. `began` is called with the call
-        before it begins, so that somebody can free it.
+        Raises what it raises; `Closed` with `given` when the orchestra or the loop has ended meanwhile;
+        TimeoutError after `timeout` seconds: then the work was cancelled, and it had no result. `began` is
+        called with the call before it begins, so that somebody can free it.
         """
-        call = Call(work)
+        call = Call(self, work, given)
         with self._lock:
             if self._ended:
-                raise self._closed()
+                raise self._closed(given)
             self._calls.add(call)
         try:
             if began is not None:
@@ -228,24 +225,29 @@ class Door:
             self._ended = True
             calls = list(self._calls)
         for call in calls:
-            call.withdraw(self._closed())
+            call.withdraw(self._closed(call.given))
         self.open()
+
+    def disown(self) -> None:
+        """In a forked child: nobody opens it any more."""
+        renew(self._lock)
+        self._ended = self._poked = True
+        self._left.clear()
 
     def _wait(self, call: Call, timeout: float | None) -> Any:
         due = None if timeout is None else monotonic() + timeout
-        late = False
+        late: TimeoutError | None = None
         while not call.over:
             left = HEARTBEAT if due is None or late else due - monotonic()
             if left > 0:
                 call.sleep(min(left, HEARTBEAT))
-            elif not call.withdraw(TimeoutError()):
-                late = True
-                self.post(call.cancel)
+            else:
+                late = TimeoutError(f"the event loop had not done it within {timeout:g} s")
+                if not call.withdraw(late):
+                    self.post(call.cancel)
             if self._loop.is_closed() and not call.over:
-                raise self._closed()
+                raise self._closed(call.given)
         try:
             return call.outcome()
         except asyncio.CancelledError:
-            if late:
-                raise TimeoutError from None
-            raise self._closed() from None
+            raise late or self._closed(call.given) from None

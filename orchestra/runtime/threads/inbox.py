@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
-from threading import RLock, get_ident
+from threading import RLock
 from typing import Any, NoReturn
 
 from orchestra.plan import LanePlan
 from orchestra.runtime.clock import Clock
+from orchestra.runtime.forking import renew
 from orchestra.runtime.inbox import Inbox, Order
 from orchestra.runtime.lane import Lane, Surroundings, Ticket
 from orchestra.runtime.pressure import Pressure
@@ -73,6 +74,10 @@ class SharedInbox(Inbox):
                 return False
             self.idle = True
             return True
+
+    def disown(self, failure: BaseException) -> None:
+        renew(self.lock)
+        super().disown(failure)
 
     async def rest(self) -> None:
         if self.over or self.sleeps():
@@ -219,7 +224,7 @@ class ThreadInbox(SharedInbox):
             super().pass_deadline(deadline)
 
     def is_run_by(self, who: Any) -> bool:
-        return bool(who == self.home.ident)
+        return bool(who == self.home.ident) or self.home.runs(who)
 
     def over_capacity(self) -> asyncio.Future[None] | None:
         with self.lock:
@@ -230,6 +235,12 @@ class ThreadInbox(SharedInbox):
         with self.lock:
             at_work = self._errands or self.asking or self.queued
             return (self.idle or self._listening) and not at_work
+
+    @property
+    def waits(self) -> bool:
+        """Whether the thread waits: for something to take, or for the loop."""
+        with self.lock:
+            return self.idle or self._listening or self.home.waits
 
     def hold(self) -> None:
         """A thread holds what it has taken until it sleeps again."""
@@ -253,7 +264,7 @@ class ThreadInbox(SharedInbox):
         self._wake_thread()
 
     def _sends_itself(self) -> bool:
-        return get_ident() == self.home.ident
+        return self.is_run_by(self._door.who)
 
 
 def held(inboxes: Iterable[Inbox]) -> AbstractContextManager[object]:

@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial, wraps
-from threading import get_ident
 from typing import Any
 
 from orchestra.errors import Closed
@@ -17,7 +16,8 @@ from orchestra.overflow import Overflow
 from orchestra.plan import LanePlan
 from orchestra.runtime.clock import Clock
 from orchestra.runtime.lane import Lane, Surroundings, Ticket
-from orchestra.runtime.threads.door import Bell, Door, Sleeper
+from orchestra.runtime.threads.door import Bell, Door
+from orchestra.runtime.threads.home import home_here
 
 
 class LoopTicket(Ticket):
@@ -134,17 +134,6 @@ class SharedLane(Lane):
             self.blocked_seconds += now - ticket.since
             return Lane._use(self, ticket, entry, message)
 
-    def call_off(self, ticket: Ticket) -> None:
-        """Give up the place of a thread that waits no longer."""
-        with self.lock:
-            self.blocked_seconds += self._clock.time() - ticket.since
-            Lane.withdraw(self, ticket)
-
-    @property
-    def sleeper(self) -> Sleeper | None:
-        """The running thread, where it is that of a subsystem."""
-        return self._door.sleepers.get(get_ident())
-
     def watch(self, look: Callable[[], object]) -> None:
         with self.lock:
             super().watch(look)
@@ -191,38 +180,39 @@ def redeem_in_thread(
 ) -> list[bool | Closed]:
     """Sleep until each ticket had its turn, in whatever order they come; their bell is one.
 
-    A thread that is to wait no longer has `Closed` for the rest.
+    When what runs in this thread is to end, the message is withdrawn where it still waits.
     """
     results: dict[int, bool | Closed] = {}
-    sleeper = waits[0][0].sleeper if waits else None
-    if sleeper is not None:
-        sleeper.bell = bell
-    while True:
-        late = sleeper if sleeper is not None and sleeper.cancelled else None
-        for place, (lane, ticket, entry) in enumerate(waits):
-            if place not in results:
-                outcome = _claimed(lane, ticket, entry, message, late)
+    home = home_here()
+    if home is not None:
+        home.bell = bell
+    try:
+        while not _redeemed(waits, results, message):
+            if home is not None and home.cancelled:
+                for lane, ticket, _ in waits:
+                    lane.withdraw(ticket)
+                raise home.freed(message)
+            bell.wait(_until_due(waits))
+    finally:
+        if home is not None:
+            home.bell = None
+    return [results[place] for place in range(len(waits))]
+
+
+def _redeemed(
+    waits: Sequence[tuple[SharedLane, Ticket, Any]], results: dict[int, bool | Closed], message: Any
+) -> bool:
+    """Use those tickets whose turn it is, and note what came of each; True when all have been used."""
+    for place, (lane, ticket, entry) in enumerate(waits):
+        if place not in results:
+            try:
+                outcome = lane.claim(ticket, entry, message)
+            except Closed as closed:
+                results[place] = closed
+            else:
                 if outcome is not None:
                     results[place] = outcome
-        if len(results) == len(waits):
-            if sleeper is not None:
-                sleeper.bell = None
-            return [results[place] for place in range(len(waits))]
-        bell.wait(_until_due(waits))
-
-
-def _claimed(
-    lane: SharedLane, ticket: Ticket, entry: Any, message: Any, late: Sleeper | None
-) -> bool | Closed | None:
-    """What has become of a ticket; None when it waits on."""
-    try:
-        outcome = lane.claim(ticket, entry, message)
-    except Closed as closed:
-        return closed
-    if outcome is None and late is not None:
-        lane.call_off(ticket)
-        return late.closed(message)
-    return outcome
+    return len(results) == len(waits)
 
 
 def _until_due(waits: Sequence[tuple[SharedLane, Ticket, Any]]) -> float | None:
