@@ -217,6 +217,7 @@ class Running:
                     self._ensemble.asks.late[name],
                 )
                 for name in self._ensemble.plan.subsystems
+                if name in planned or name in self._ensemble.inboxes
             }
         )
 

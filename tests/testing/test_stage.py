@@ -324,6 +324,7 @@ def test_one_that_needs_the_running_orchestra_can_be_deferred() -> None:
         async with alone(Spawning, "spawns", deferred(lambda running: Gate(running))) as probe:
             await probe.send(Job(3))
             assert await probe.expect(Done) == Done(3)
+            assert list(probe.instance.running.meters()) == ["spawns"]
         with pytest.raises(ZeroDivisionError) as caught:
             async with alone(Spawning, "spawns", deferred(lambda: Gate(1 / 0))):
                 raise AssertionError("it was not made")
