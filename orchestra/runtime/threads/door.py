@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import enum
 import inspect
+import threading
 from _thread import allocate_lock, get_ident
 from collections import deque
 from collections.abc import Callable
@@ -177,6 +178,14 @@ class Door:
     def here(self) -> bool:
         """Whether the running thread is that of the loop."""
         return get_ident() == self._thread
+
+    def check(self, name: str) -> None:
+        """Refuse every thread but that of the loop, for the context of a subsystem."""
+        if not self.here:
+            raise RuntimeError(
+                f"the context of {name!r} belongs to the thread of its event loop, and this is the thread "
+                f"{threading.current_thread().name!r}: there, use running.threadsafe()"
+            )
 
     @property
     def who(self) -> "asyncio.Task[Any] | int | None":
