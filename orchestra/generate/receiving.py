@@ -229,7 +229,10 @@ def _write_waiting(writer: Writer, receipt: Receipt, name: str) -> None:
 
 
 def _write_hold(writer: Writer, receipt: Receipt) -> None:
-    """Write that the running task has the message now. Only the strand runs in turns of the scheduler."""
+    """Write that the running task has the message now: it is a dead letter when that fails.
+
+    Only the strand runs in turns of the scheduler. Who receives outside cannot fail here.
+    """
     if receipt.name == OUTGOING:
         return
     if receipt.circular:
@@ -263,14 +266,3 @@ def _write_try_recv(writer: Writer, receipt: Receipt) -> None:
         write_open(writer, receipt)
         _write_hold(writer, receipt)
         writer.line("return message")
-
-
-def _write_hold(writer: Writer, receipt: Receipt) -> None:
-    """Write what is remembered of a message that is given: it is a dead letter when its receiver fails now.
-
-    Who receives outside cannot fail here, so there nothing is kept alive.
-    """
-    if receipt.name != OUTGOING:
-        writer.line("inbox.current = message")
-    if receipt.circular:
-        writer.line("inbox.hold()")
