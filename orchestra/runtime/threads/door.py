@@ -56,6 +56,7 @@ class Call:
         "_context",
         "_door",
         "_error",
+        "_freed",
         "_lock",
         "_result",
         "_state",
@@ -75,6 +76,7 @@ class Call:
         self._state = _State.QUEUED
         self._result: Any = None
         self._error: BaseException | None = None
+        self._freed: BaseException | None = None
 
     def begin(self) -> None:
         """Do the work; called in the loop."""
@@ -95,9 +97,10 @@ class Call:
                 raise
 
     def free(self, error: BaseException) -> None:
-        """Let the waiting thread go with an error; what it waited for is cancelled."""
-        self._end(None, error)
-        self._door.post(self.cancel)
+        """Let the waiting thread go with an error; what it awaits is cancelled, where that has no outcome."""
+        self._freed = error
+        if not self.withdraw(error):
+            self._door.post(self.cancel)
 
     def withdraw(self, error: BaseException) -> bool:
         """End work that has not begun, with an error; False when it runs: only the loop can end it then."""
@@ -136,7 +139,7 @@ class Call:
 
     def _finished(self, task: "asyncio.Task[Any]") -> None:
         if task.cancelled():
-            self._end(None, asyncio.CancelledError())
+            self._end(None, self._freed or asyncio.CancelledError())
         elif (error := task.exception()) is not None:
             self._end(None, error)
         else:
@@ -180,18 +183,18 @@ class Door:
         """Let the loop do something at its next turn. Once the loop is closed nothing comes of it."""
         self._left.append(work)
         if not self._poked:
-            self._poked = True
-            try:
-                self._loop.call_soon_threadsafe(self.open)
-            except RuntimeError:
-                self._left.clear()  # the loop is closed
+            self._poke()
 
     def open(self) -> None:
-        """Do what was left so far; called in the loop."""
+        """Do what was left so far; called in the loop. What raises does not keep back the rest."""
         self._poked = False
         left = self._left
-        while left:
-            left.popleft()()
+        try:
+            while left:
+                left.popleft()()
+        finally:
+            if left:
+                self._poke()
 
     def do(
         self,
@@ -233,6 +236,13 @@ class Door:
         renew(self._lock)
         self._ended = self._poked = True
         self._left.clear()
+
+    def _poke(self) -> None:
+        self._poked = True
+        try:
+            self._loop.call_soon_threadsafe(self.open)
+        except RuntimeError:
+            self._left.clear()  # the loop is closed
 
     def _wait(self, call: Call, timeout: float | None) -> Any:
         due = None if timeout is None else monotonic() + timeout

@@ -47,12 +47,13 @@ def test_a_thread_that_waits_is_freed_by_every_end(what: str, end: str) -> None:
     """Whoever it waits for holds on to what it was asked; only the end lets it go."""
     errors: list[BaseException] = []
     letters: list[Any] = []
-    held = threading.Event()
+    held, ready = threading.Event(), threading.Event()
     kept: list[Any] = []
 
     def run(ctx: Any) -> None:
         ctx.send_after(60, ToA(7))
         ctx.send_every(60, lambda: ToC(7))
+        ready.set()
         try:
             WAITS[what](ctx)
         except BaseException as error:
@@ -71,7 +72,8 @@ def test_a_thread_that_waits_is_freed_by_every_end(what: str, end: str) -> None:
     async def main() -> None:
         app = trio(Lives(run), Acts(hold), Acts(fail), message_capacity=1)
         async with start(app, dead_letters=letters.append) as running:
-            if what.startswith("rec") and "recipient" not in what:
+            await until(ready.is_set)
+            if what in ("recv", "recv_signal"):
                 await asyncio.sleep(0.02)
             elif "send" in what:
                 await until(lambda: running.meters()["b"].waiting)
@@ -143,7 +145,7 @@ def test_a_drain_with_a_limit_ends_what_a_thread_waits_for() -> None:
     kept.clear()
 
 
-# everything at random
+# at random
 
 
 @pytest.fixture
@@ -152,6 +154,56 @@ def switching() -> Generator[None, None, None]:
     sys.setswitchinterval(1e-5)
     yield
     sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("switching")
+@pytest.mark.parametrize("seed", range(6))
+def test_a_send_that_was_freed_has_put_its_message_nowhere(seed: int) -> None:
+    """Failures from elsewhere come at any moment of a send, whichever way it goes."""
+    chance = random.Random(seed)
+    put: list[int] = []
+    freed: list[int] = []
+    numbers = iter(range(10**6))
+
+    async def fails(seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        raise ZeroDivisionError
+
+    def run(ctx: Any) -> None:
+        ctx.spawn(fails(chance.random() * 0.005))
+        recipient = ctx.recipient(ToB)
+        while True:
+            n = next(numbers)
+            try:
+                match n % 3:
+                    case 0:
+                        ctx.send(ToB(n))
+                    case 1:
+                        ctx.send(JustB(n))
+                    case _:
+                        recipient.send(ToB(n))
+            except Closed as closed:
+                assert closed.message.n == n
+                freed.append(n)
+                return
+            put.append(n)
+
+    b = Acts(lambda ctx, message: time.sleep(0.0002))
+
+    async def main() -> None:
+        restart = Restart(limit=10**6, within=10.0, backoff=0.0)
+        app = trio(Lives(run), b, message_capacity=2, restart=restart)
+        async with start(app, dead_letters=lambda _: None) as running:
+            await until(lambda: running.meters()["a"].restarts >= 40, 20)
+            app.a.do = lambda ctx: None
+            await until(lambda: running.meters()["a"].queued == 0)
+            await asyncio.sleep(0.02)
+            await running.drain(5)
+
+    within(40, main())
+    assert len(freed) >= 10
+    assert b.got == put
+    assert not set(freed) & set(b.got)
 
 
 class Chance:
