@@ -188,7 +188,10 @@ def redeem_in_thread(
                     if outcome is not None:
                         results[place] = outcome
         if len(results) == len(waits):
-            return [results[place] for place in range(len(waits))]
+            try:
+                return [results[place] for place in range(len(waits))]
+            finally:
+                del results  # errors in it have this frame in their tracebacks
         bell.wait(_until_due(waits))
 
 
