@@ -217,6 +217,7 @@ def _write_waiting(writer: Writer, receipt: Receipt, name: str) -> None:
             with writer.block("if signals"):
                 writer.line("return inbox.take_signal()")
             with writer.block("if not left"):
+                writer.line("left = 1  # also when it is cancelled: the others have run")
                 writer.line("left = await inbox.breathe()")
                 writer.line("continue")
             with held(writer, receipt):

@@ -112,21 +112,31 @@ class Post:
         where it still waits. A lane that fails does so when the rest is done. A receiver that ends meanwhile
         is passed over where there are more of them; `others` says that these places are not all.
         """
-        if len(places) == 1 and not others and note is _ignore:
+        if len(places) == 1 and not others:
             lane, entry = places[0]
-            return await lane.put(entry, message, overflow)
+            outcome = lane.admit(entry, message, overflow)
+            note(lane, outcome)
+            if isinstance(outcome, Ticket):
+                outcome = await lane.redeem(outcome, entry, message)
+                note(lane, outcome)
+            return outcome
         offered = offer(places, lambda lane, entry: lane.admit(entry, message, overflow), note)
         redeemed = await _redeem_all(offered.tickets, message, note)
-        return offered.outcome(redeemed, every=len(offered.tickets) == len(places) and not others)
+        every = len(offered.tickets) == len(places) and not others
+        try:
+            return decided(offered.outcome(redeemed, every=every))
+        finally:
+            del offered, redeemed
 
     def spread_now(
         self, places: Places, message: Any, overflow: Overflow | None = None, note: Note = _ignore
     ) -> bool:
         """As `spread`, without waiting."""
         offered = offer(places, lambda lane, entry: lane.put_now(entry, message, overflow), note)
-        if offered.error is not None:
-            raise offered.error
-        return offered.taken
+        try:
+            return decided(offered.outcome((), every=False))
+        finally:
+            del offered
 
     def known_way(self, kind: type) -> Way | None:
         """The way of messages of a class, if one has gone there before."""
@@ -246,8 +256,8 @@ class Offered:
     error: BaseException | None
     tickets: list[tuple[Lane, Ticket, Any]]
 
-    def outcome(self, redeemed: Sequence[bool | BaseException], *, every: bool) -> bool:
-        """True when every lane took the message; raise what went wrong.
+    def outcome(self, redeemed: Sequence[bool | BaseException], *, every: bool) -> bool | BaseException:
+        """True when every lane took the message, False when one dropped it; or what went wrong.
 
         `redeemed` has what came of each ticket. A receiver that has ended meanwhile is passed over, unless
         `every` lane was waited for and all their receivers have.
@@ -268,9 +278,21 @@ class Offered:
         else:
             for lane in ended:
                 lane.drop("closed")
-        if error is not None:
-            raise error
-        return taken
+        return taken if error is None else error
+
+
+def decided(outcome: bool | BaseException) -> bool:
+    """Give what came of a message, or raise it.
+
+    No frame that the traceback will hold refers to the error, here and where it comes from: the message in
+    those frames, and a reply in it, are to go with the error, and not wait for the garbage collector.
+    """
+    try:
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+    finally:
+        del outcome
 
 
 def offer(places: Places, admit: Callable[[Lane, Any], Ticket | bool], note: Note = _ignore) -> Offered:
@@ -289,7 +311,10 @@ def offer(places: Places, admit: Callable[[Lane, Any], Ticket | bool], note: Not
                 tickets.append((lane, outcome, entry))
             else:
                 taken = taken and outcome
-    return Offered(taken, error, tickets)
+    try:
+        return Offered(taken, error, tickets)
+    finally:
+        del error
 
 
 def _entry(inbox: Inbox, message: Any, box: Box[Any] | None) -> Any:

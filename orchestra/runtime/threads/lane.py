@@ -193,10 +193,11 @@ def redeem_in_thread(
                     lane.withdraw(ticket)
                 raise home.freed(message)
             bell.wait(_until_due(waits))
+        return [results[place] for place in range(len(waits))]
     finally:
+        results.clear()  # an error in it refers to this frame
         if home is not None:
             home.bell = None
-    return [results[place] for place in range(len(waits))]
 
 
 def _redeemed(

@@ -62,6 +62,7 @@ def reader_receiver(inbox):
             if signals:
                 return inbox.take_signal()
             if not left:
+                left = 1  # also when it is cancelled: the others have run
                 left = await inbox.breathe()
                 continue
             if high_queue:
@@ -328,6 +329,7 @@ def outgoing_receiver(inbox):
             if signals:
                 return inbox.take_signal()
             if not left:
+                left = 1  # also when it is cancelled: the others have run
                 left = await inbox.breathe()
                 continue
             if normal_queue:
