@@ -76,6 +76,8 @@ def write_receiver(writer: Writer, receipt: Receipt, function: str) -> None:
     with writer.block(f"def {function}(inbox)"):
         writer.line(f'"""How {receipt.name} receives: signals, then {told(receipt)}."""')
         write_lanes(writer, receipt)
+        if not receipt.circular and receipt.name != OUTGOING:
+            writer.line("scheduler = inbox.scheduler")
         writer.line("left = 1")
         _write_waiting(writer, receipt, "recv")
         _write_following(writer)
@@ -226,6 +228,22 @@ def _write_waiting(writer: Writer, receipt: Receipt, name: str) -> None:
         writer.line("return message")
 
 
+def _write_hold(writer: Writer, receipt: Receipt) -> None:
+    """Write that the running task has the message now: it is a dead letter when that fails.
+
+    Only the strand runs in turns of the scheduler. Who receives outside cannot fail here.
+    """
+    if receipt.name == OUTGOING:
+        return
+    if receipt.circular:
+        writer.line("inbox.hold(message)")
+        return
+    with writer.block("if scheduler.began"):
+        writer.line("inbox.current = message")
+    with writer.block("else"):
+        writer.line("inbox.hold(message)  # another task than the strand's")
+
+
 def _write_following(writer: Writer) -> None:
     writer.line()
     with writer.block("async def following()"):
@@ -248,14 +266,3 @@ def _write_try_recv(writer: Writer, receipt: Receipt) -> None:
         write_open(writer, receipt)
         _write_hold(writer, receipt)
         writer.line("return message")
-
-
-def _write_hold(writer: Writer, receipt: Receipt) -> None:
-    """Write what is remembered of a message that is given: it is a dead letter when its receiver fails now.
-
-    Who receives outside cannot fail here, so there nothing is kept alive.
-    """
-    if receipt.name != OUTGOING:
-        writer.line("inbox.current = message")
-    if receipt.circular:
-        writer.line("inbox.hold()")

@@ -145,11 +145,13 @@ def _part(
     if subsystem.style is Style.RUN:
         recv, try_recv, recv_signal, following, inbox.taken = wiring.receivers[name](inbox)
         verbs |= {"recv": recv, "try_recv": try_recv, "recv_signal": recv_signal, "__anext__": following}
-        part.ctx = LiveContext(inbox, verbs, ensemble.stop_unless_stopping, finish, timers)
+        part.ctx = LiveContext(inbox, verbs, ensemble.stop_unless_stopping, finish, timers, ensemble.door)
     else:
         verbs |= no_receiving(name)
         inbox.serial = True
-        part.ctx = LiveContext(inbox, verbs, partial(ask_to_stop, ensemble, part), finish, timers)
+        part.ctx = LiveContext(
+            inbox, verbs, partial(ask_to_stop, ensemble, part), finish, timers, ensemble.door
+        )
     return part
 
 

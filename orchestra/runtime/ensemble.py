@@ -126,6 +126,7 @@ class Ensemble:
     def add(self, part: Part, senders: tuple[str, ...]) -> None:
         """Take a part in; `senders` are the parts that may send to it."""
         self.parts[part.name] = part
+        part.inbox.unhandled = partial(self._bury_in_hand, part)
         self._senders[part.name] = senders
 
     def launch(self) -> None:
@@ -218,17 +219,10 @@ class Ensemble:
 
     def bury_current(self, part: Part, error: BaseException) -> None:
         """What a part was handling when its life ended with an error is dead-lettered."""
-        if part.inbox.current is None or self.loop.is_closed():
-            return
-        cancelled = self._cancelling and _is_cancellation(error)
-        letter = DeadLetter(
-            part.inbox.current,
-            part.name,
-            "cancelled" if cancelled else "failed",
-            None if cancelled else error,
-        )
-        part.inbox.current = None
-        self.letters.bury(letter)
+        message, part.inbox.current = part.inbox.current, None
+        if message is not None and not self.loop.is_closed():
+            cancelled = self._cancelling and _is_cancellation(error)
+            self._bury_taken(part.name, message, None if cancelled else error)
 
     def part_failed(self, part: Part, error: BaseException, *, again: bool = True) -> float | None:
         """A part fails: the seconds until it starts again, or None when the orchestra fails with it.
@@ -436,6 +430,15 @@ class Ensemble:
         declared = _made(self.plan.error, text)
         declared.__cause__ = error
         return declared
+
+    def _bury_in_hand(self, part: Part, message: Any, error: BaseException) -> None:
+        """What one of several tasks had received when it ended with an error is dead-lettered."""
+        self._bury_taken(part.name, message, None if _is_cancellation(error) else error)
+
+    def _bury_taken(self, subsystem: str, message: Any, error: BaseException | None) -> None:
+        """Dead-letter what was taken: it failed with an error, or was cancelled."""
+        reason = "cancelled" if error is None else "failed"
+        self.letters.bury(DeadLetter(message, subsystem, reason, error))
 
     def _bury(self, entry: Any, subsystem: str, reason: str) -> None:
         self.letters.bury(DeadLetter(entry, subsystem, reason))

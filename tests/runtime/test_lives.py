@@ -1,13 +1,30 @@
 """The end of one life and the begin of the next, where several things come together."""
 
 import asyncio
+import gc
 import logging
+import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from orchestra import OrchestraError, Restart, Running, Subsystem, orchestra, run, start, subsystem
+from orchestra import (
+    Actor,
+    OrchestraError,
+    Reply,
+    Restart,
+    Running,
+    Subsystem,
+    deferred,
+    orchestra,
+    run,
+    start,
+    subsystem,
+)
+from orchestra.wrappers import Timed
+from tests.runtime.clockwork import clockwork
 from tests.runtime.clockwork import run as virtually
 from tests.runtime.players import (
     Awaits,
@@ -16,7 +33,9 @@ from tests.runtime.players import (
     Job,
     Knock,
     Note,
+    Runs,
     alone,
+    pair,
     told,
     turns,
     until,
@@ -100,6 +119,144 @@ def test_a_stop_that_is_asked_for_between_two_lives_begins_at_once() -> None:
     virtually(main())
 
 
+# what was handled already
+
+
+def take_long() -> None:
+    """Use up the slice of the loop, so that others run before anything more is taken."""
+    time.sleep(0.005)
+
+
+def test_what_a_run_has_handled_when_it_takes_breath_is_no_dead_letter() -> None:
+    done: list[int] = []
+
+    async def receive(ctx: Any) -> None:
+        async for message in ctx:
+            if message.n == 0:
+                ctx.spawn(fail(ValueError()))
+            take_long()
+            done.append(message.n)
+
+    async def main() -> None:
+        letters: list[Any] = []
+        async with start(alone(Runs(receive), restart=AGAIN), dead_letters=letters.append) as running:
+            for n in range(4):
+                running.try_send(Job(n))
+            await running.drain()
+            assert running.meters()["worker"].restarts == 1
+        assert done == [0, 1, 2, 3]
+        assert letters == []
+
+    virtually(main())
+
+
+class Shares(Subsystem):
+    """Two tasks receive, and do the same with each message; `spawns` says how the tasks are made."""
+
+    def __init__(self, do: Callable[[Any], Any], *, spawns: bool = False) -> None:
+        self.do = do
+        self.spawns = spawns
+        self.begun: list[int] = []
+        self.done: list[int] = []
+        self.tasks: list[asyncio.Task[None]] = []
+
+    async def run(self, ctx: Any) -> None:
+        if self.spawns:
+            self.tasks = [ctx.spawn(self.receive(ctx)) for _ in range(2)]
+            return
+        async with asyncio.TaskGroup() as group:
+            self.tasks = [group.create_task(self.receive(ctx)) for _ in range(2)]
+
+    async def receive(self, ctx: Any) -> None:
+        async for message in ctx:
+            self.begun.append(message.n)
+            await self.do(message)
+            self.done.append(message.n)
+
+
+def reasons(letters: list[Any]) -> dict[int, str]:
+    assert len({letter.message.n for letter in letters}) == len(letters)
+    return {letter.message.n: letter.reason for letter in letters}
+
+
+async def fail_on_two(message: Any) -> None:
+    await asyncio.sleep(0 if message.n == 2 else 1)
+    if message.n == 2:
+        raise ValueError(message.n)
+
+
+@pytest.mark.parametrize("circle", [False, True])
+@pytest.mark.parametrize("spawns", [False, True])
+@pytest.mark.parametrize("jobs", [(1, 2, 3, 4), (2, 1, 3, 4)])
+def test_what_several_tasks_had_received_when_one_fails_is_dead_lettered(
+    jobs: tuple[int, ...], spawns: bool, circle: bool
+) -> None:
+    async def main() -> None:
+        worker, letters = Shares(fail_on_two, spawns=spawns), []
+        app = pair(worker, Calls(), circle=circle, restart=AGAIN)
+        async with start(app, dead_letters=letters.append) as running:
+            for n in jobs:
+                running.try_send(Job(n))
+            await running.drain()
+        assert reasons(letters) == {1: "cancelled", 2: "failed"}
+        assert worker.begun == [*jobs[:2], 3, 4]
+        assert worker.done == [3, 4]
+
+    virtually(main())
+
+
+@pytest.mark.parametrize("spawns", [False, True])
+def test_what_several_tasks_had_received_at_the_limit_of_a_stop_is_dead_lettered(spawns: bool) -> None:
+    async def main() -> None:
+        worker, letters = Shares(lambda message: asyncio.sleep(1e6), spawns=spawns), []
+        async with start(alone(worker), dead_letters=letters.append) as running:
+            for n in range(3):
+                running.try_send(Job(n))
+            await turns()
+            await running.stop(1)
+        assert reasons(letters) == {0: "cancelled", 1: "cancelled", 2: "stopped"}
+
+    virtually(main())
+
+
+def test_what_a_cancelled_task_had_received_is_dead_lettered_and_the_others_go_on() -> None:
+    async def main() -> None:
+        worker, letters = Shares(lambda message: asyncio.sleep(1), spawns=True), []
+        async with start(alone(worker), dead_letters=letters.append) as running:
+            for n in range(4):
+                running.try_send(Job(n))
+            await turns()
+            worker.tasks[0].cancel()
+            await running.drain()
+        assert reasons(letters) == {0: "cancelled"}
+        assert worker.done == [1, 2, 3]
+
+    virtually(main())
+
+
+def test_an_error_of_a_task_that_nobody_awaits_is_still_told_by_the_loop() -> None:
+    async def receive(ctx: Any) -> None:
+        async def take_one() -> None:
+            await ctx.recv()
+            raise ValueError
+
+        task = asyncio.create_task(take_one())
+        await asyncio.wait([task])
+        del task
+        gc.collect()
+
+    async def main() -> None:
+        async with start(alone(Runs(receive)), dead_letters=letters.append) as running:
+            await running.send(Job(1))
+            await running.wait()
+
+    letters: list[Any] = []
+    with clockwork(strict=False) as loop:
+        loop.run_until_complete(main())
+    assert reasons(letters) == {1: "failed"}
+    assert [context["message"] for context in loop.errors] == ["Task exception was never retrieved"]
+
+
 # timers and tasks of a life that is over
 
 
@@ -169,7 +326,7 @@ def test_an_exit_ends_the_program_soon_wherever_it_comes_from(
     worker: Any, options: Any, hook: Any, way: str
 ) -> None:
     worker.hooks.clear()
-    backoff = {"backoff": lambda n: leave(7)} if options else {"backoff": 0.01}
+    backoff = {"backoff": lambda n: leave(7)} if options else {"backoff": 1.0}
 
     def app() -> Any:
         return alone(worker, restart=Restart(**backoff))
@@ -250,6 +407,39 @@ def test_what_breaks_around_a_subsystem_ends_the_orchestra_too() -> None:
         virtually(main())
     finally:
         logging.getLogger("orchestra").removeFilter(refuses)
+
+
+# other threads
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda ctx: ctx.stop(),
+        lambda ctx: ctx.finish(),
+        lambda ctx: ctx.send_after(0, Job(1)),
+        lambda ctx: ctx.send_every(1, Job),
+        lambda ctx: ctx.set_deadline(None),
+        lambda ctx: ctx.set_timeout(1),
+    ],
+)
+def test_the_context_of_a_subsystem_in_the_loop_is_refused_in_another_thread(verb: Any) -> None:
+    class Worker(Awaits):
+        def deadline_passed(self, ctx: Any, deadline: float) -> None:
+            raise AssertionError
+
+    async def handle(ctx: Any, message: Any) -> None:
+        with pytest.raises(RuntimeError, match=r"'worker' belongs to the thread .*running\.threadsafe"):
+            await ctx.run_blocking(verb, ctx)
+
+    async def main() -> None:
+        worker = Worker(handle)
+        async with start(alone(worker)) as running:
+            await running.send(Job())
+            await running.drain()
+        assert worker.got == [Job()]
+
+    within(5, main())
 
 
 # blocking subsystems
@@ -341,3 +531,108 @@ def test_a_thread_that_waits_for_room_is_let_go_by_a_failing_task(several: bool)
             await running.stop(0)
 
     within(5, main())
+
+
+# memory
+
+
+class Traced:
+    """A message that can be referred to weakly; `n` is 1 for one that is to fail."""
+
+    def __init__(self, n: int, reply: Reply[int] | None = None) -> None:
+        self.n = n
+        self.reply = reply
+
+
+class Question(Traced):
+    reply: Reply[int]
+
+
+class Forgets(Actor):
+    def handle(self, ctx: Any, message: Any) -> None:
+        if message.n == 1:
+            ctx.send_after(1e6, message)
+            raise ValueError(message)
+        message.reply.send(7)
+
+
+class ForgetsLater(Forgets):
+    async def handle(self, ctx: Any, message: Any) -> None:
+        if message.n == 1:
+            ctx.spawn(fail(ValueError(message)))
+            await asyncio.sleep(1e6)
+        message.reply.send(7)
+
+
+class ForgetsInRun(Subsystem):
+    async def run(self, ctx: Any) -> None:
+        async for message in ctx:
+            Forgets().handle(ctx, message)
+            del message
+
+
+class ForgetsInThread(Subsystem):
+    def run(self, ctx: Any) -> None:  # type: ignore[override]  # it is for blocking=True
+        for message in ctx:
+            Forgets().handle(ctx, message)
+            del message
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "end"),
+    [
+        (Forgets, {}, "drain"),
+        (ForgetsLater, {}, "stop"),
+        (lambda: Timed(ForgetsLater()), {}, "drain"),
+        (ForgetsInRun, {}, "stop"),
+        (Forgets, {"blocking": True}, "drain"),
+        (lambda: Timed(Forgets()), {"blocking": True}, "stop"),
+        (ForgetsInThread, {"blocking": True}, "stop"),
+    ],
+)
+def test_nothing_of_a_life_is_kept_after_it_nor_of_an_orchestra_after_its_end(
+    make: Callable[[], Any], options: dict[str, Any], end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("orchestra"), "disabled", True)  # pytest keeps what is logged
+    messages: list[weakref.ref[Any]] = []
+    instances: list[weakref.ref[Any]] = []
+    handles: list[weakref.ref[Any]] = []
+
+    def traced(number: int, reply: Any = None) -> Question:
+        message = Question(number, reply)
+        messages.append(weakref.ref(message))
+        return message
+
+    def made() -> Any:
+        instance = make()
+        instances.append(weakref.ref(instance))
+        return instance
+
+    def alive(references: list[weakref.ref[Any]]) -> int:
+        gc.collect()
+        return sum(reference() is not None for reference in references)
+
+    async def main() -> None:
+        kind = type(make())
+
+        @orchestra(signal=Bell, event=Knock)
+        class App:
+            worker: kind = subsystem(consumes=Question, restart=Restart(limit=9, backoff=0.001), **options)
+
+        async with start(App(worker=deferred(made)), dead_letters=lambda _: None) as running:
+            handles.extend([weakref.ref(running), weakref.ref(running._ensemble)])
+            for restarts in (1, 2, 3):
+                await running.send(traced(1))
+                await until(lambda: running.meters()["worker"].restarts == restarts)  # noqa: B023
+            assert await running.ask(lambda reply: traced(0, reply), timeout=5) == 7
+            await turns()
+            assert (alive(messages), alive(instances)) == (0, 1)
+            await getattr(running, end)()
+
+    loop = asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(main())
+        loop.run_until_complete(asyncio.sleep(0))
+        assert (alive(messages), alive(instances), alive(handles)) == (0, 0, 0)
+    finally:
+        loop.close()

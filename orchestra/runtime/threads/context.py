@@ -71,7 +71,7 @@ class LiveBlockingContext(BlockingContext[Any, Any, Any]):
         return function(*args, **keywords)
 
     def send_after(self, delay: float, message: Any) -> Timer:
-        return self._timer(partial(self._timers.send_after, delay, message))
+        return self._timer(partial(self._timers.send_after, delay, message), message)
 
     def send_every(
         self, interval: float, factory: Callable[[], Any], *, missed: Missed = Missed.SKIP
@@ -84,9 +84,9 @@ class LiveBlockingContext(BlockingContext[Any, Any, Any]):
     def set_timeout(self, seconds: float | None) -> None:
         self._inbox.home.do(partial(self._timers.set_timeout, seconds))
 
-    def _timer(self, work: Callable[[], Timer]) -> Timer:
+    def _timer(self, work: Callable[[], Timer], message: Any = None) -> Timer:
         home = self._inbox.home
-        return ThreadTimer(home, home.do(work))
+        return ThreadTimer(home, home.do(work, message))
 
     def __repr__(self) -> str:
         return f"<blocking context of {self.name!r}>"

@@ -4,10 +4,12 @@ import asyncio
 import contextvars
 import enum
 import inspect
+import threading
 from _thread import allocate_lock, get_ident
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -57,6 +59,7 @@ class Call:
         "_context",
         "_door",
         "_error",
+        "_instead",
         "_lock",
         "_result",
         "_state",
@@ -76,6 +79,7 @@ class Call:
         self._state = _State.QUEUED
         self._result: Any = None
         self._error: BaseException | None = None
+        self._instead: BaseException | None = None
 
     def begin(self) -> None:
         """Do the work; called in the loop."""
@@ -95,9 +99,12 @@ class Call:
             raise_soon(error)
 
     def free(self, error: BaseException) -> None:
-        """Let the waiting thread go with an error; what it waited for is cancelled."""
-        self._end(None, error)
-        self._door.post(self.cancel)
+        """Let the waiting thread go with an error, unless the work comes to its end all the same.
+
+        Work that has not begun is not done; what is awaited is cancelled.
+        """
+        if not self.withdraw(error):
+            self._door.post(partial(self.cancel, error))
 
     def withdraw(self, error: BaseException) -> bool:
         """End work that has not begun, with an error; False when it runs: only the loop can end it then."""
@@ -110,8 +117,9 @@ class Call:
         self._bell.ring()
         return True
 
-    def cancel(self) -> None:
-        """Cancel what is awaited; called in the loop."""
+    def cancel(self, error: BaseException | None = None) -> None:
+        """Cancel what is awaited; called in the loop. When that ends it, the thread is told `error`."""
+        self._instead = error
         if self.task is not None:
             self.task.cancel()
 
@@ -141,7 +149,7 @@ class Call:
 
     def _finished(self, task: "asyncio.Task[Any]") -> None:
         if task.cancelled():
-            self._end(None, asyncio.CancelledError())
+            self._end(None, self._instead or asyncio.CancelledError())
         elif (error := task.exception()) is not None:
             self._end(None, error)
         else:
@@ -175,6 +183,14 @@ class Door:
     def here(self) -> bool:
         """Whether the running thread is that of the loop."""
         return get_ident() == self._thread
+
+    def check(self, name: str) -> None:
+        """Refuse every thread but that of the loop, for the context of a subsystem."""
+        if not self.here:
+            raise RuntimeError(
+                f"the context of {name!r} belongs to the thread of its event loop, and this is the thread "
+                f"{threading.current_thread().name!r}: there, use running.threadsafe()"
+            )
 
     @property
     def who(self) -> "asyncio.Task[Any] | int | None":

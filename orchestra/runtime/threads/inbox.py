@@ -198,8 +198,8 @@ class ThreadInbox(SharedInbox):
 
     def _sleep(self) -> None:
         self.note_peaks()
-        if self._scheduler.on_rest is not None:
-            self._door.post(self._scheduler.poke)
+        if self.scheduler.on_rest is not None:
+            self._door.post(self.scheduler.poke)
         self._bell.wait()
 
     def tell_end(self) -> NoReturn:
@@ -242,8 +242,9 @@ class ThreadInbox(SharedInbox):
         with self.lock:
             return self.idle or self._listening or self.home.waits
 
-    def hold(self) -> None:
+    def hold(self, message: Any) -> None:
         """A thread holds what it has taken until it sleeps again."""
+        self.current = message
 
     def leave(self) -> None:
         with self.lock:

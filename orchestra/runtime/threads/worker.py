@@ -46,10 +46,10 @@ class Worker:
             raise asyncio.CancelledError
         outcome: Outcome = loop.create_future()
         either: tuple[asyncio.Future[Any], ...] = outcome, abandoned
-        self._jobs.append((function, outcome))
-        self.calling = True
         if self._thread is None:
             self._thread = self._begin(loop)
+        self._jobs.append((function, outcome))
+        self.calling = True
         self._bell.ring()
         cancelled: asyncio.CancelledError | None = None
         while not outcome.done():

@@ -80,8 +80,7 @@ def reader_receiver(inbox):
         left -= 1
         if isinstance(message, Box):
             message = message.codec.open(message)
-        inbox.current = message
-        inbox.hold()
+        inbox.hold(message)
         return message
 
     async def following():
@@ -108,8 +107,7 @@ def reader_receiver(inbox):
             return inbox.nothing()
         if isinstance(message, Box):
             message = message.codec.open(message)
-        inbox.current = message
-        inbox.hold()
+        inbox.hold(message)
         return message
 
     async def recv_signal():

@@ -143,7 +143,7 @@ def test_a_drain_with_a_limit_ends_what_a_thread_waits_for() -> None:
     kept.clear()
 
 
-# everything at random
+# at random
 
 
 @pytest.fixture
@@ -152,6 +152,56 @@ def switching() -> Generator[None, None, None]:
     sys.setswitchinterval(1e-5)
     yield
     sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("switching")
+@pytest.mark.parametrize("seed", range(6))
+def test_a_send_that_was_freed_has_put_its_message_nowhere(seed: int) -> None:
+    """Failures from elsewhere come at any moment of a send, whichever way it goes."""
+    chance = random.Random(seed)
+    put: list[int] = []
+    freed: list[int] = []
+    numbers = iter(range(10**6))
+
+    async def fails(seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        raise ZeroDivisionError
+
+    def run(ctx: Any) -> None:
+        ctx.spawn(fails(chance.random() * 0.005))
+        recipient = ctx.recipient(ToB)
+        while True:
+            n = next(numbers)
+            try:
+                match n % 3:
+                    case 0:
+                        ctx.send(ToB(n))
+                    case 1:
+                        ctx.send(JustB(n))
+                    case _:
+                        recipient.send(ToB(n))
+            except Closed as closed:
+                assert closed.message.n == n
+                freed.append(n)
+                return
+            put.append(n)
+
+    b = Acts(lambda ctx, message: time.sleep(0.0002))
+
+    async def main() -> None:
+        restart = Restart(limit=10**6, within=10.0, backoff=0.0)
+        app = trio(Lives(run), b, message_capacity=2, restart=restart)
+        async with start(app, dead_letters=lambda _: None) as running:
+            await until(lambda: running.meters()["a"].restarts >= 40, 20)
+            app.a.do = lambda ctx: None
+            await until(lambda: running.meters()["a"].queued == 0)
+            await asyncio.sleep(0.02)
+            await running.drain(5)
+
+    within(40, main())
+    assert len(freed) >= 10
+    assert b.got == put
+    assert not set(freed) & set(b.got)
 
 
 class Chance:

@@ -133,6 +133,31 @@ def test_each_life_has_a_fresh_copy_of_the_context_variables() -> None:
     assert seen == ["clean"] * 3
 
 
+def test_a_thread_that_could_not_be_made_is_a_failure_and_what_it_was_to_do_is_not_done_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[str] = []
+    plain = threading.Thread.start
+    refused: list[str] = []
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "orchestra:a" and not refused:
+            refused.append(thread.name)
+            raise RuntimeError("can't start new thread")
+        plain(thread)
+
+    async def main() -> None:
+        a = Acts(started=lambda ctx: started.append(ctx.name))
+        async with start(trio(a, restart=SOON), dead_letters=lambda _: None) as running:
+            await running.send(ToA(1))
+            await until(lambda: a.got == [1])
+            await running.drain()
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    within(15, main())
+    assert (refused, started) == (["orchestra:a"], ["a"])
+
+
 # a failure from elsewhere: a spawned task, or the factory of a timer
 
 
