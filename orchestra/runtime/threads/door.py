@@ -124,6 +124,11 @@ class Call:
             self.task.cancel()
 
     @property
+    def under_way(self) -> bool:
+        """Whether the loop has begun it and there is no outcome."""
+        return self._state is _State.BEGUN
+
+    @property
     def over(self) -> bool:
         """Whether there is an outcome."""
         return self._state is _State.OVER
