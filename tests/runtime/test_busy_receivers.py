@@ -167,6 +167,7 @@ def test_who_polls_under_a_time_limit_that_is_over_at_once_gets_all_the_same() -
                     continue
                 assert isinstance(job, Job)
                 got.append(job.left)
+                await asyncio.sleep(0)
 
     @orchestra(signal=Bell, event=Bell)
     class Alone:
