@@ -60,14 +60,19 @@ def start(
     error in that comes out here. Raises TypeError for what is no instance of an orchestra class, when a field
     holds no subsystem, for a hook that would have to be awaited, and for limits that are no such numbers.
     """
-    if inspect.iscoroutinefunction(dead_letters):
-        raise TypeError("dead_letters takes a plain function: it is called in the middle of a stop")
-    if inspect.iscoroutinefunction(on_congestion):
-        raise TypeError("on_congestion takes a plain function: it is called in the middle of a send")
-    if inspect.iscoroutinefunction(on_gridlock):
-        raise TypeError("on_gridlock takes a plain function: it is called in the middle of a send")
+    _check_hook("dead_letters", dead_letters, "a stop", "letters.append")
+    _check_hook("on_congestion", on_congestion, "a send", "changes.append")
+    _check_hook("on_gridlock", on_gridlock, "a send", "gridlocks.append")
     threads = _thread_options(slow_handler, pool_threads)
     return Starting(app, dead_letters, on_congestion, on_gridlock, threads)
+
+
+def _check_hook(name: str, hook: Any, amid: str, example: str) -> None:
+    """Refuse what cannot be called, and what would have to be awaited."""
+    if hook is not None and not callable(hook):
+        raise TypeError(f"{name} is {hook!r}: give a function, such as {example}")
+    if inspect.iscoroutinefunction(hook):
+        raise TypeError(f"{name} takes a plain function: it is called in the middle of {amid}")
 
 
 def _thread_options(slow_handler: Any, pool_threads: Any) -> dict[str, Any]:

@@ -115,3 +115,33 @@ def test_a_source_that_looks_at_closed_goes_on_until_the_stop() -> None:
             return loop.time() - began
 
     assert asyncio.run(main()) < 2
+
+
+@pytest.mark.parametrize(
+    ("hook", "example"),
+    [
+        ("dead_letters", "letters.append"),
+        ("on_congestion", "changes.append"),
+        ("on_gridlock", "gridlocks.append"),
+    ],
+)
+def test_a_hook_that_is_no_function_is_refused_at_once(hook: str, example: str) -> None:
+    given: dict[str, Any] = {hook: []}
+    for begin in (start, run):
+        with pytest.raises(TypeError) as caught:
+            begin(Ticking(ticker=Ticker(), sink=Sink()), **given)
+        assert str(caught.value) == f"{hook} is []: give a function, such as {example}"
+
+
+def test_a_hook_that_counts_as_false_is_one() -> None:
+    class Letters(list[Any]):
+        __call__ = list.append
+
+    async def main() -> Letters:
+        letters = Letters()
+        async with start(Ticking(ticker=Ticker(), sink=Sink()), dead_letters=letters) as running:
+            assert await running.send(Job())
+            await running.stop()
+        return letters
+
+    assert [type(letter.message) for letter in asyncio.run(main())] == [Job]
