@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, TypeVar, overload
 
-from orchestra.decorator import plan_of
+from orchestra.decorator import is_orchestra, plan_of
 from orchestra.errors import StopTimeout
 from orchestra.fitting import wiring_for
 from orchestra.messages import shown, shown_all
@@ -105,7 +105,7 @@ class Starting:
 
     async def __aenter__(self) -> Running:
         app = self._app
-        declared = _plan_for(app)
+        declared = _plan_for(app, "start")
         if _runs(app):
             raise RuntimeError(f"this {declared.name} runs already; make another instance, or stop it first")
         self._running = Running(declared)
@@ -238,7 +238,7 @@ def _check_main(app: Any, main: Any) -> None:
         raise TypeError("main is a coroutine: give the function itself, run(app, main), not run(app, main())")
     if main is not None and not callable(main):
         raise TypeError(f"main is {main!r}: give a function, async def main(running)")
-    plan = plan_of(type(app))
+    plan = _plan_for(app, "run")
     if main is None and plan.outgoing:
         raise TypeError(
             f"{plan.name} sends {shown_all(plan.outgoing)} out, and without main nobody reads it: "
@@ -320,8 +320,10 @@ def _signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Gener
             signal.signal(each, handler)
 
 
-def _plan_for(app: Any) -> Plan:
-    """The plan of an instance, as its class declares it."""
+def _plan_for(app: Any, verb: str) -> Plan:
+    """The plan of an instance, as its class declares it; `verb` is what was given something else."""
     if isinstance(app, type):
-        raise TypeError(f"start takes an instance: {shown(app)}(...), not the class")
+        raise TypeError(f"{verb} takes an instance: {shown(app)}(...), not the class")
+    if not is_orchestra(type(app)):
+        raise TypeError(f"{verb} takes an instance of a class with @orchestra, and {app!r} is none")
     return plan_of(type(app))

@@ -5,7 +5,18 @@ from typing import Any, Never
 
 import pytest
 
-from orchestra import Actor, Context, Subsystem, UndeclaredMessage, orchestra, run, start, subsystem
+from orchestra import (
+    Actor,
+    Context,
+    DeclarationError,
+    Subsystem,
+    UndeclaredMessage,
+    orchestra,
+    run,
+    start,
+    subsystem,
+)
+from orchestra.testing import alone
 
 
 class Job: ...
@@ -145,3 +156,33 @@ def test_a_hook_that_counts_as_false_is_one() -> None:
         return letters
 
     assert [type(letter.message) for letter in asyncio.run(main())] == [Job]
+
+
+@pytest.mark.parametrize(
+    ("app", "text"),
+    [
+        (Ticking, "takes an instance: Ticking(...), not the class"),
+        (None, "takes an instance of a class with @orchestra, and None is none"),
+        (3, "takes an instance of a class with @orchestra, and 3 is none"),
+    ],
+)
+def test_what_is_no_instance_of_an_orchestra_is_refused(app: Any, text: str) -> None:
+    async def main() -> None:
+        async with start(app):
+            pass
+
+    with pytest.raises(TypeError) as caught:
+        asyncio.run(main())
+    assert str(caught.value) == f"start {text}"
+    with pytest.raises(TypeError) as caught:
+        run(app)
+    assert str(caught.value) == f"run {text}"
+
+
+def test_alone_refuses_a_class_that_is_no_orchestra() -> None:
+    with pytest.raises(DeclarationError) as caught:
+        alone(Sink, "sink", Sink())
+    assert str(caught.value) == (
+        "Sink is no orchestra: alone takes a class with @orchestra, then the name of a field of it, "
+        "then the subsystem to put there"
+    )
