@@ -92,13 +92,18 @@ def plan_of(app: type) -> Plan:
 
     Raises `DeclarationError` for a class without `@orchestra`.
     """
-    plan = getattr(app, "__orchestra__", None)
-    if not isinstance(plan, Plan):
+    if not is_orchestra(app):
         raise DeclarationError(
             f"{shown(app)} is no orchestra: plan_of takes a class with @orchestra(signal=..., event=...)"
         )
+    plan: Plan = app.__orchestra__  # type: ignore[attr-defined]  # put there by the decorator
     _check_subclass(app, plan)
     return plan
+
+
+def is_orchestra(app: type) -> bool:
+    """Whether a class, or one that it derives from, has been decorated."""
+    return isinstance(getattr(app, "__orchestra__", None), Plan)
 
 
 def _check_target(cls: Any, place: Place) -> None:

@@ -5,7 +5,18 @@ from typing import Any, Never
 
 import pytest
 
-from orchestra import Actor, Context, Subsystem, UndeclaredMessage, orchestra, run, start, subsystem
+from orchestra import (
+    Actor,
+    Context,
+    DeclarationError,
+    Subsystem,
+    UndeclaredMessage,
+    orchestra,
+    run,
+    start,
+    subsystem,
+)
+from orchestra.testing import alone
 
 
 class Job: ...
@@ -115,3 +126,63 @@ def test_a_source_that_looks_at_closed_goes_on_until_the_stop() -> None:
             return loop.time() - began
 
     assert asyncio.run(main()) < 2
+
+
+@pytest.mark.parametrize(
+    ("hook", "example"),
+    [
+        ("dead_letters", "letters.append"),
+        ("on_congestion", "changes.append"),
+        ("on_gridlock", "gridlocks.append"),
+    ],
+)
+def test_a_hook_that_is_no_function_is_refused_at_once(hook: str, example: str) -> None:
+    given: dict[str, Any] = {hook: []}
+    for begin in (start, run):
+        with pytest.raises(TypeError) as caught:
+            begin(Ticking(ticker=Ticker(), sink=Sink()), **given)
+        assert str(caught.value) == f"{hook} is []: give a function, such as {example}"
+
+
+def test_a_hook_that_counts_as_false_is_one() -> None:
+    class Letters(list[Any]):
+        __call__ = list.append
+
+    async def main() -> Letters:
+        letters = Letters()
+        async with start(Ticking(ticker=Ticker(), sink=Sink()), dead_letters=letters) as running:
+            assert await running.send(Job())
+            await running.stop()
+        return letters
+
+    assert [type(letter.message) for letter in asyncio.run(main())] == [Job]
+
+
+@pytest.mark.parametrize(
+    ("app", "text"),
+    [
+        (Ticking, "takes an instance: Ticking(...), not the class"),
+        (None, "takes an instance of a class with @orchestra, and None is none"),
+        (3, "takes an instance of a class with @orchestra, and 3 is none"),
+    ],
+)
+def test_what_is_no_instance_of_an_orchestra_is_refused(app: Any, text: str) -> None:
+    async def main() -> None:
+        async with start(app):
+            pass
+
+    with pytest.raises(TypeError) as caught:
+        asyncio.run(main())
+    assert str(caught.value) == f"start {text}"
+    with pytest.raises(TypeError) as caught:
+        run(app)
+    assert str(caught.value) == f"run {text}"
+
+
+def test_alone_refuses_a_class_that_is_no_orchestra() -> None:
+    with pytest.raises(DeclarationError) as caught:
+        alone(Sink, "sink", Sink())
+    assert str(caught.value) == (
+        "Sink is no orchestra: alone takes a class with @orchestra, then the name of a field of it, "
+        "then the subsystem to put there"
+    )
