@@ -249,3 +249,66 @@ def test_a_thread_is_told_at_once_that_its_limit_is_none() -> None:
                 await asyncio.to_thread(send, Job(), timeout="5")
 
     asyncio.run(main())
+
+
+class Urgent(Job): ...
+
+
+class Note: ...
+
+
+class OfNote(Actor[Note, Never]):
+    def handle(self, ctx: Any, message: Any) -> None: ...
+
+
+class OfMore(Actor[Note | Job, Never]):
+    def handle(self, ctx: Any, message: Any) -> None: ...
+
+
+class OfNothingSaid(Actor):
+    def handle(self, ctx: Any, message: Any) -> None: ...
+
+
+class Runs(Subsystem):
+    async def run(self, ctx: Any) -> None: ...
+
+
+class RunsNotes(Subsystem[Note, Never]):
+    async def run(self, ctx: Any) -> None: ...
+
+
+@orchestra(signal=Halt, event=Halt)
+class Fields:
+    worker: Actor[Urgent, Any] = subsystem()
+    source: Runs = subsystem(subscribes=[Job])
+    sink: Actor = subsystem(consumes=Note)
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "text"),
+    [
+        (
+            "worker",
+            OfNote(),
+            "Fields.worker consumes Urgent, and OfNote is an Actor of Note: give an instance that receives "
+            "Urgent, or name that in the base of OfNote",
+        ),
+        (
+            "source",
+            RunsNotes(),
+            "Fields.source subscribes to Job, and RunsNotes is a Subsystem of Note: give an instance that "
+            "receives Job, or name that in the base of RunsNotes",
+        ),
+    ],
+)
+def test_an_instance_whose_base_names_other_messages_is_refused(field: str, given: Any, text: str) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        alone(Fields, field, given)
+    told, _, place = str(caught.value).rpartition(", at ")
+    assert told == text
+    assert place.startswith(__file__)
+
+
+@pytest.mark.parametrize("given", [Sink(), OfMore(), OfNothingSaid()], ids=["base", "more", "nothing"])
+def test_an_instance_may_name_more_or_a_base_class_or_nothing(given: Any) -> None:
+    alone(Fields, "worker", given)
