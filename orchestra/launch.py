@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import math
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Generator
@@ -15,6 +16,7 @@ from orchestra.fitting import wiring_for
 from orchestra.messages import shown, shown_all
 from orchestra.plan import Plan
 from orchestra.runtime.assembly import assemble
+from orchestra.runtime.clock import limit
 from orchestra.runtime.ensemble import GRACE, PATIENCE, Ensemble
 from orchestra.runtime.gridlock import Gridlock, Gridlocks
 from orchestra.runtime.instances import instances_of, remakers_of
@@ -201,6 +203,7 @@ def run(
             "run() makes an event loop of its own, and one runs already: use `async with start(app)`"
         )
     _check_main(app, main)
+    limit("the timeout of run", timeout)
     starting = start(
         app,
         dead_letters=dead_letters,
@@ -276,7 +279,8 @@ async def _stop(driving: "asyncio.Future[Any]", running: Running, timeout: float
     """Stop within the limit, and cancel `main`: raise what went wrong with either."""
     stopping = asyncio.ensure_future(running.stop(timeout))
     driving.cancel()
-    await asyncio.wait([driving, stopping], timeout=timeout + 2 * GRACE)
+    within = None if timeout == math.inf else timeout + 2 * GRACE
+    await asyncio.wait([driving, stopping], timeout=within)
     stopping.result()
     if not driving.done():
         await _abandon_tasks()

@@ -1,6 +1,8 @@
 """Mistakes at `start`, `run` and at a send: one clear error that says what would be right."""
 
 import asyncio
+import math
+import re
 from typing import Any, Never
 
 import pytest
@@ -186,3 +188,127 @@ def test_alone_refuses_a_class_that_is_no_orchestra() -> None:
         "Sink is no orchestra: alone takes a class with @orchestra, then the name of a field of it, "
         "then the subsystem to put there"
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "told"),
+    [
+        ("5", TypeError, "'5'; it is a number of seconds"),
+        (True, TypeError, "True; it is a number of seconds"),
+        (math.nan, ValueError, "nan s; it is a finite number of seconds"),
+        (-1, ValueError, "-1 s; it is 0 seconds or more"),
+    ],
+)
+def test_what_is_no_limit_of_time_is_refused_before_anything_is_done(
+    given: Any, error: type[Exception], told: str
+) -> None:
+    app = Ticking(ticker=Ticker(), sink=Sink())
+
+    def refused(verb: str) -> Any:
+        return pytest.raises(error, match=f"^the timeout of {verb} is {re.escape(told)}$")
+
+    async def main() -> None:
+        async with start(app) as running:
+            handle = running.threadsafe()
+            with refused("stop"):
+                await running.stop(given)
+            with refused("drain"):
+                await running.drain(given)
+            with refused("broadcast"):
+                await running.broadcast(Halt(), given)
+            with refused("stop"):
+                await asyncio.to_thread(handle.stop, given)
+            with refused("drain"):
+                await asyncio.to_thread(handle.drain, given)
+            with refused("broadcast"):
+                await asyncio.to_thread(handle.broadcast, Halt(), given)
+            assert await running.send(Job())
+
+    asyncio.run(main())
+    with refused("run"):
+        run(app, timeout=given)
+
+
+def test_a_limit_of_time_may_be_infinite() -> None:
+    async def main() -> None:
+        async with start(Ticking(ticker=Ticker(), sink=Sink())) as running:
+            await running.broadcast(Halt(), math.inf)
+            draining = asyncio.ensure_future(running.drain(math.inf))
+            await asyncio.sleep(0)
+            await running.stop(math.inf)
+            await draining
+
+    asyncio.run(main())
+
+
+def test_a_thread_is_told_at_once_that_its_limit_is_none() -> None:
+    async def main() -> None:
+        async with start(Ticking(ticker=Ticker(), sink=Sink())) as running:
+            send: Any = running.threadsafe().send
+            with pytest.raises(TypeError, match="^the timeout is '5'; it is a number of seconds$"):
+                await asyncio.to_thread(send, Job(), timeout="5")
+
+    asyncio.run(main())
+
+
+class Urgent(Job): ...
+
+
+class Note: ...
+
+
+class OfNote(Actor[Note, Never]):
+    def handle(self, ctx: Any, message: Any) -> None: ...
+
+
+class OfMore(Actor[Note | Job, Never]):
+    def handle(self, ctx: Any, message: Any) -> None: ...
+
+
+class OfNothingSaid(Actor):
+    def handle(self, ctx: Any, message: Any) -> None: ...
+
+
+class Runs(Subsystem):
+    async def run(self, ctx: Any) -> None: ...
+
+
+class RunsNotes(Subsystem[Note, Never]):
+    async def run(self, ctx: Any) -> None: ...
+
+
+@orchestra(signal=Halt, event=Halt)
+class Fields:
+    worker: Actor[Urgent, Any] = subsystem()
+    source: Runs = subsystem(subscribes=[Job])
+    sink: Actor = subsystem(consumes=Note)
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "text"),
+    [
+        (
+            "worker",
+            OfNote(),
+            "Fields.worker consumes Urgent, and OfNote is an Actor of Note: give an instance that receives "
+            "Urgent, or name that in the base of OfNote",
+        ),
+        (
+            "source",
+            RunsNotes(),
+            "Fields.source subscribes to Job, and RunsNotes is a Subsystem of Note: give an instance that "
+            "receives Job, or name that in the base of RunsNotes",
+        ),
+    ],
+)
+def test_an_instance_whose_base_names_other_messages_is_refused(field: str, given: Any, text: str) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        alone(Fields, field, given)
+    told, _, place = str(caught.value).rpartition(", at ")
+    assert told == text
+    assert place.startswith(__file__)
+
+
+@pytest.mark.parametrize("given", [Sink(), OfMore(), OfNothingSaid()], ids=["base", "more", "nothing"])
+def test_an_instance_may_name_more_or_a_base_class_or_nothing(given: Any) -> None:
+    alone(Fields, "worker", given)
