@@ -36,11 +36,10 @@ class Receipt:
     def of(cls, plan: Plan, name: str, lanes: tuple[LanePlan, ...], fairness: int | None = None) -> "Receipt":
         """How the inbox `name` is taken from."""
         routes = [route for route in plan.routes.values() if name in receivers_of(route)]
-        opens = any(name in route.boxed for route in routes)
         return cls(
             name=name,
             lanes=lanes,
-            opens=opens,
+            opens=plan.opens(name),
             kinds=tuple(route.kind for route in routes),
             fairness=fairness,
             circular=_is_circular(plan, name),

@@ -277,7 +277,7 @@ class Asks:
         carried = pendings_of(message, way.replies)
         with HandingOn(carried if pending in carried else (*carried, pending), names, self) as handing:
             spreading = post.spread(places, message)
-            if deadline is not None and not all(len(lane.queue) < lane.room for lane, _ in places):
+            if deadline is not None and not all(lane.fits(entry) for lane, entry in places):
                 spreading = self._within(deadline, f"{pending.kind} within {timeout:g} s", spreading)
             handing.taken = await spreading and not way.wip
         if not handing.taken and len(names) == 1:

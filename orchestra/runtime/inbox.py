@@ -15,6 +15,7 @@ from orchestra.box import open_entry
 from orchestra.errors import Closed, UndeclaredPriority
 from orchestra.plan import LanePlan
 from orchestra.priority import Priority
+from orchestra.runtime.bytelane import ByteLane
 from orchestra.runtime.fairness import Turns
 from orchestra.runtime.lane import Lane, Surroundings, Ticket
 from orchestra.runtime.pressure import Pressure
@@ -369,7 +370,8 @@ class Inbox:
     # inside
 
     def _make_lane(self, plan: LanePlan, around: Surroundings, evict_after: float | None) -> Lane:
-        return Lane(self.name, plan, self._loop, around, evict_after)
+        kind = Lane if plan.capacity_bytes is None else ByteLane
+        return kind(self.name, plan, self._loop, around, evict_after)
 
     def _around(
         self,

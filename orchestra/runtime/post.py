@@ -18,6 +18,7 @@ from orchestra.messages import derives
 from orchestra.overflow import Overflow, permits
 from orchestra.plan import Plan, Route
 from orchestra.priority import Priority
+from orchestra.runtime.bytelane import ByteLane
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.lane import Lane, Ticket
 from orchestra.runtime.pending import HandingOn, Keeper, pendings_of
@@ -32,6 +33,7 @@ class Way:
 
     `wip` are the receivers that are only planned, `replies` the fields that may hold a reply. `lane` is the
     one to which every message goes that comes without a level, as it is; None where that has to be decided.
+    `counts_bytes` says that it may go into a lane that counts the bytes of its box.
     """
 
     kind: type
@@ -41,6 +43,7 @@ class Way:
     wip: tuple[str, ...]
     replies: tuple[str, ...]
     lane: Lane | None = None
+    counts_bytes: bool = False
 
     def receivers_at(self, places: Places) -> tuple[str, ...]:
         """Those who are to get a message; those who drop it only when there is nobody else."""
@@ -156,6 +159,10 @@ class Post:
             if overflow is not None and not permits(lane.policy, overflow):
                 raise _not_permitted(lane, overflow, message)
             places.append((lane, _entry(inbox, message, box if inbox.name in way.boxed else None)))
+        if way.counts_bytes:
+            for lane, entry in places:
+                if isinstance(lane, ByteLane):
+                    lane.check(entry, message)
         return places, way
 
     def drop_for(self, planned: Iterable[str]) -> None:
@@ -220,7 +227,8 @@ class Post:
             alone = inboxes[0] if len(inboxes) == 1 and not wip else None
             lane = None if alone is None or alone.level else alone.by_priority.get(Priority.NORMAL)
             return Way(kind, inboxes, frozenset(), None, wip, replies, lane)
-        return Way(kind, inboxes, boxed, codec, wip, replies)
+        counts = any(isinstance(lane, ByteLane) for inbox in inboxes for lane in inbox.lanes)
+        return Way(kind, inboxes, boxed, codec, wip, replies, counts_bytes=counts)
 
     def _undeclared(self, kind: type, message: Any, why: str) -> UndeclaredMessage:
         text = f"{kind.__qualname__} cannot be sent: {why}"
