@@ -487,7 +487,8 @@ class Lane:
         else:
             self.stalled = self.pressed = True
             for ticket in blocking:
-                self._give_up(ticket, "stalled")
+                if ticket in self.waiting:  # one that needs little may fit when one before it is let go
+                    self._give_up(ticket, "stalled")
             self._around.stalled(self)
 
     def _put_late(self, entry: Any, message: Any) -> bool:
