@@ -69,6 +69,7 @@ def _changeable_record(record: Record, path: str, seen: set[int]) -> Iterator[tu
         return
     seen.add(id(record))
     if record.fields and not is_frozen(record.kind, record.style):
-        yield path, f"a {record.kind.__qualname__}, which is not frozen" if path else "not frozen"
+        name = record.kind.__qualname__.rpartition("<locals>.")[2]
+        yield path, f"of {name}, which is not frozen" if path else "not frozen"
     for name, shape in record.fields.items():
         yield from _changeable(shape, f"{path}.{name}", seen)

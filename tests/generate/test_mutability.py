@@ -146,7 +146,7 @@ def test_nothing_can_be_changed(kind: type) -> None:
 def test_a_class_that_is_not_frozen_can_be_changed(kind: type) -> None:
     assert codec_of(kind).mutable == "it is not frozen"
     inside = codec_of(holding(tuple[kind | None, int]))
-    assert inside.mutable == f"part[0] is a {kind.__name__}, which is not frozen"
+    assert inside.mutable == f"part[0] is of {kind.__name__}, which is not frozen"
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_part_that_can_be_changed_is_named(declared: Any, mutable: str | None)
 
 
 def test_types_within_each_other_are_looked_through() -> None:
-    assert codec_of(Left).mutable == "right is a Right, which is not frozen"
+    assert codec_of(Left).mutable == "right is of Right, which is not frozen"
     assert codec_of(Right).mutable == "it is not frozen"
 
 
