@@ -147,9 +147,9 @@ def _write_case(writer: Writer, plan: Plan, codecs: Codecs, route: Route, mode: 
             lane, queue, append = "lane", "lane.queue", "lane.queue.append"
         entry = _write_entry(writer, codecs, route, receiver)
         if _counts_bytes(subsystem):
-            _write_check(writer, lane, entry)
             with writer.block(f"if {lane}.offer({entry})"):
                 writer.line("return True")
+            _write_check(writer, lane, entry)
         else:
             with _held(writer, plan, receiver):
                 with writer.block(f"if len({queue}) < {lane}.room"):

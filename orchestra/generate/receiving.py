@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import attrs
 
-from orchestra.box import Box
+from orchestra.box import BOXES
 from orchestra.generate.names import kind_name, lane_name
 from orchestra.generate.outbox import receivers_of
 from orchestra.generate.writer import Writer
@@ -177,8 +177,8 @@ def _write_fair_take(writer: Writer, first: str, then: str | None, unless: str) 
 def write_open(writer: Writer, receipt: Receipt) -> None:
     """Write the opening of what was taken, where it may be a box."""
     if receipt.opens:
-        box = writer.bind(Box, "Box")
-        with writer.block(f"if isinstance(message, {box})"):
+        boxes = writer.bind(BOXES, "BOXES")
+        with writer.block(f"if message.__class__ in {boxes}"):
             writer.line("message = message.codec.open(message)")
 
 

@@ -12,7 +12,7 @@ import asyncio
 from collections import deque
 from typing import Any
 
-from orchestra.box import Box
+from orchestra.box import BOXES
 from orchestra.errors import TooLarge
 from orchestra.plan import LanePlan
 from orchestra.runtime.lane import Gate, Lane, Surroundings, Ticket
@@ -20,14 +20,14 @@ from orchestra.runtime.lane import Gate, Lane, Surroundings, Ticket
 
 def size_of(entry: Any) -> int:
     """The bytes that an entry of a lane counts: those of its frame, and none for what is no box."""
-    return len(entry.frame) if isinstance(entry, Box) else 0
+    return len(entry.frame) if entry.__class__ in BOXES else 0
 
 
 class ByteLane(Lane):
     """A lane with a capacity in bytes. `held` are the bytes that are queued, or kept for granted tickets.
 
-    Generated code does not put into it by itself, but calls `offer`, after `check`. It has no slots of its
-    own, so that a class may derive from it and from another kind of lane.
+    Generated code does not put into it by itself, but calls `offer`, and `check` before it waits or anything
+    is put elsewhere. It has no slots of its own, so that a class may derive from it and from another lane.
     """
 
     def __init__(
@@ -58,9 +58,15 @@ class ByteLane(Lane):
         return self._let_go() + size_of(entry) <= self.capacity_bytes and super().fits(entry)
 
     def offer(self, entry: Any) -> bool:
-        size = size_of(entry)
-        if self._let_go() + size <= self.capacity_bytes and len(self.queue) < self.room:
-            self._put(entry, size)
+        size = len(entry.frame) if entry.__class__ in BOXES else 0
+        queue, sizes = self.queue, self._sizes
+        if len(sizes) > len(queue):
+            self._let_go()
+        held = self.held + size
+        if held <= self.capacity_bytes and len(queue) < self.room:
+            self.held = held
+            sizes.append(size)
+            queue.append(entry)
             self._around.arrived()
             return True
         return False
@@ -75,7 +81,9 @@ class ByteLane(Lane):
             self.displaced += 1
             if self._around.displaced is not None:
                 self._around.displaced(oldest)
-        self._put(entry, size)
+        self.held += size
+        self._sizes.append(size)
+        self.queue.append(entry)
         return True
 
     def relieve(self) -> None:
@@ -127,11 +135,6 @@ class ByteLane(Lane):
                 self.held -= sizes.popleft()
             self.congested = self.stalled = False
         return self.held
-
-    def _put(self, entry: Any, size: int) -> None:
-        self.held += size
-        self._sizes.append(size)
-        self.queue.append(entry)
 
     def _join(self, entry: Any, *, first: bool = False) -> Ticket:
         ticket = super()._join(entry, first=first)

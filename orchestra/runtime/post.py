@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from orchestra.box import Box, Codec, codec_of, open_entry
+from orchestra.box import BOXES, Box, Codec, codec_of, open_entry
 from orchestra.carrying import reply_fields
 from orchestra.errors import Closed, Full, UndeclaredMessage, UndeclaredOverflow
 from orchestra.messages import derives
@@ -145,7 +145,7 @@ class Post:
         return places, way.wip
 
     def _laid(self, message: Any, priority: Priority | None, overflow: Overflow | None) -> tuple[Places, Way]:
-        box = message if isinstance(message, Box) else None
+        box: Box[Any] | None = message if message.__class__ in BOXES else None
         kind = message.__class__ if box is None else box.kind
         way = self._ways.get(kind) or self._find(kind, message)
         if box is None and way.codec is not None:

@@ -58,8 +58,9 @@ class Running:
         """Send a message from outside to whoever receives its type, waiting where a lane has no room.
 
         Returns True when every receiver's lane took it, False when it was dropped by a policy. Raises
-        `Full`, `Closed` (also once a drain or stop has begun), `UndeclaredMessage`, `UndeclaredPriority` or
-        `BoxError`, each with the message; then, or when it is cancelled, the message is nowhere.
+        `Full`, `Closed` (also once a drain or stop has begun), `UndeclaredMessage`, `UndeclaredPriority`,
+        `BoxError` or `TooLarge`, each with the message; then, or when it is cancelled, the message is
+        nowhere.
         """
         self._check_open(message)
         return await self._assembly.send(message, priority, overflow)  # type: ignore[no-any-return]  # generated

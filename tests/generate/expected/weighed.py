@@ -51,15 +51,15 @@ def reader_outbox(post, inboxes, scheduler):
             else:
                 lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
             box = seal_Count(message)
-            lane.check(box, message)
             if lane.offer(box):
                 return True
+            lane.check(box, message)
             return await lane.put(box, message)
         if kind is Report and priority is None and overflow is None:
             box = seal_Report(message)
-            ledger_normal.check(box, message)
             if ledger_normal.offer(box):
                 return True
+            ledger_normal.check(box, message)
             return await ledger_normal.put(box, message)
         return await post.send(message, priority, overflow)
 
@@ -93,15 +93,15 @@ def reader_outbox(post, inboxes, scheduler):
             else:
                 lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
             box = seal_Count(message)
-            lane.check(box, message)
             if lane.offer(box):
                 return True
+            lane.check(box, message)
             return lane.put_now(box, message)
         if kind is Report and priority is None and overflow is None:
             box = seal_Report(message)
-            ledger_normal.check(box, message)
             if ledger_normal.offer(box):
                 return True
+            ledger_normal.check(box, message)
             return ledger_normal.put_now(box, message)
         return post.try_send(message, priority, overflow)
 
@@ -133,7 +133,7 @@ def reader_receiver(inbox):
                 break
             await inbox.rest()
         left -= 1
-        if isinstance(message, Box):
+        if message.__class__ in BOXES:
             message = message.codec.open(message)
         inbox.current = message
         return message
@@ -155,7 +155,7 @@ def reader_receiver(inbox):
                 normal.relieve()
         else:
             return inbox.nothing()
-        if isinstance(message, Box):
+        if message.__class__ in BOXES:
             message = message.codec.open(message)
         inbox.current = message
         return message
@@ -213,7 +213,7 @@ def keeper_worker(inbox, ctx, actor, part):
                         normal.relieve()
                 else:
                     break
-                if isinstance(message, Box):
+                if message.__class__ in BOXES:
                     message = message.codec.open(message)
                 budget -= 1
                 kind = message.__class__
@@ -299,7 +299,7 @@ def tally_worker(inbox, ctx, actor, part):
                     await park
                     continue
                 left -= 1
-                if isinstance(message, Box):
+                if message.__class__ in BOXES:
                     message = message.codec.open(message)
                 await handle(ctx, message)
                 message = None
@@ -355,7 +355,7 @@ def ledger_worker(inbox, ctx, actor, part):
                 except IndexError:
                     continue  # a stop has taken it away
                 if message is not None:
-                    if isinstance(message, Box):
+                    if message.__class__ in BOXES:
                         message = message.codec.open(message)
                     handle(ctx, message)
                 elif signals:
@@ -409,7 +409,7 @@ def log_worker(inbox, ctx, actor, part):
                     normal_count += 1
                 else:
                     break
-                if isinstance(message, Box):
+                if message.__class__ in BOXES:
                     message = message.codec.open(message)
                 budget -= 1
                 handle(ctx, message)
@@ -479,15 +479,15 @@ def outside_outbox(post, inboxes, scheduler):
             else:
                 lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
             box = seal_Count(message)
-            lane.check(box, message)
             if lane.offer(box):
                 return True
+            lane.check(box, message)
             return await lane.put(box, message)
         if kind is Report and priority is None and overflow is None:
             box = seal_Report(message)
-            ledger_normal.check(box, message)
             if ledger_normal.offer(box):
                 return True
+            ledger_normal.check(box, message)
             return await ledger_normal.put(box, message)
         return await post.send(message, priority, overflow)
 
@@ -521,15 +521,15 @@ def outside_outbox(post, inboxes, scheduler):
             else:
                 lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
             box = seal_Count(message)
-            lane.check(box, message)
             if lane.offer(box):
                 return True
+            lane.check(box, message)
             return lane.put_now(box, message)
         if kind is Report and priority is None and overflow is None:
             box = seal_Report(message)
-            ledger_normal.check(box, message)
             if ledger_normal.offer(box):
                 return True
+            ledger_normal.check(box, message)
             return ledger_normal.put_now(box, message)
         return post.try_send(message, priority, overflow)
 
