@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from benchmarks import bars
 from benchmarks.report import RESULTS
 
 Record: TypeAlias = Mapping[str, Any]
@@ -86,6 +87,29 @@ def to_floor(record: Record) -> Iterator[str]:
     yield _where(record)
 
 
+def ask(record: Record) -> Iterator[str]:
+    """A table of round trips, each beside that of two tasks that hand futures to each other."""
+    (group,) = record["groups"].values()
+    beside = next(result["median"] for result in group["results"] if result["name"] == bars.FUTURES)
+    yield f"| {group['title']} | {group['unit']} | × {bars.FUTURES} |"
+    yield "|---|--:|--:|"
+    for result in group["results"]:
+        yield f"| {result['name']} | {result['median']:,.0f} | {result['median'] / beside:.2f} |"
+    yield ""
+    yield _where(record)
+
+
+def thread(record: Record) -> Iterator[str]:
+    """A table of messages to a thread and back, each beside the same through a queue of culsans."""
+    (group,) = record["groups"].values()
+    yield f"| {group['title']} | {group['unit']} | × culsans |"
+    yield "|---|--:|--:|"
+    for result in group["results"]:
+        yield f"| {result['name']} | {result['median']:,.0f} | {result['ratio']:.2f} |"
+    yield ""
+    yield _where(record)
+
+
 def boxing(record: Record) -> Iterator[str]:
     """What a boxed send costs beside the same send unboxed."""
     (group,) = record["groups"].values()
@@ -103,11 +127,13 @@ def boxing(record: Record) -> Iterator[str]:
 
 
 MAKERS: Mapping[str, tuple[str, Callable[[Record], Iterator[str]]]] = {
+    "ask": ("ask", ask),
     "boxing": ("send", boxing),
     "congestion": ("congestion", congestion),
     "priority": ("priority", priority),
     "ring": ("ring", to_floor),
     "send": ("send", to_floor),
+    "thread": ("thread", thread),
 }
 """For each name in a page: the file of figures, and what is made of it."""
 

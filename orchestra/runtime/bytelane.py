@@ -15,6 +15,7 @@ from typing import Any
 from orchestra.box import BOXES
 from orchestra.errors import TooLarge
 from orchestra.plan import LanePlan
+from orchestra.runtime.clock import Clock
 from orchestra.runtime.lane import Gate, Lane, Surroundings, Ticket
 
 
@@ -37,8 +38,9 @@ class ByteLane(Lane):
         loop: asyncio.AbstractEventLoop,
         around: Surroundings,
         evict_after: float | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        super().__init__(subsystem, plan, loop, around, evict_after)
+        super().__init__(subsystem, plan, loop, around, evict_after, clock)
         assert plan.capacity_bytes is not None
         self.capacity_bytes = plan.capacity_bytes
         self.held = 0
