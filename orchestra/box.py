@@ -3,7 +3,18 @@
 import sys
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, Generic, TypeVar, get_args, overload
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    TypeAlias,
+    TypeGuard,
+    TypeVar,
+    get_args,
+    overload,
+)
 
 import attrs
 import msgspec
@@ -21,6 +32,9 @@ C = TypeVar("C", bound=type)
 Live = Annotated[T, LIVE]
 """A field that travels by reference when its message is boxed: `answer_to: Live[Recipient[Pong]]`."""
 
+Boxing: TypeAlias = bool | Literal["auto"]
+"""Whether messages are boxed; "auto" is for those of which something can be changed."""
+
 _SWITCH = "__orchestra_boxed__"
 _HELD = "__orchestra_codec__"
 
@@ -31,7 +45,8 @@ class Codec:
 
     `seal` and `open` are functions generated for this class, and `source` is their text. `rides`
     maps each part of a message that always travels by reference to the reason. `whole` is the
-    reason why messages of this class are not packed at all, and None when they are.
+    reason why messages of this class are not packed at all, and None when they are. `mutable` says what of
+    a message could be changed by who holds it, in words, and is None when nothing that is packed can.
 
     `seal` raises BoxError for a message that would not come back the same, and wants an object of
     exactly `kind`; `open` gives back an equal object and does not fail.
@@ -41,6 +56,7 @@ class Codec:
     source: str = attrs.field(repr=False)
     rides: Mapping[str, str]
     whole: str | None
+    mutable: str | None
     seal: Callable[[Any], "Box[Any]"] = attrs.field(repr=False)
     open: Callable[["Box[Any]"], Any] = attrs.field(repr=False)
 
@@ -114,11 +130,13 @@ class LooseBox(RidingBox[T_co], Generic[T_co], frozen=True, gc=True, eq=False):
 
 
 _BOXES = BoxClasses(Box, RidingBox, LooseBox)
+BOXES: frozenset[Any] = frozenset({Box, RidingBox, LooseBox})
+"""The classes of boxes. `isinstance` takes ten times as long for what is no box: msgspec has a metaclass."""
 
 
 def open_entry(entry: Any) -> Any:
     """The message of an entry of a lane: what is in a box, or the entry itself."""
-    return entry.codec.open(entry) if isinstance(entry, Box) else entry
+    return entry.codec.open(entry) if entry.__class__ in BOXES else entry
 
 
 def _riders(box: Box[Any]) -> tuple[Any, ...]:
@@ -162,6 +180,11 @@ def boxed_switch(kind: type) -> bool | None:
 def why_not_boxed(kind: type) -> str | None:
     """Why messages of this class cannot be packed, so that `@boxed` is a mistake; None when they can."""
     return why_whole(kind)
+
+
+def is_boxing(value: Any) -> TypeGuard[Boxing]:
+    """Whether `value` says whether messages are boxed: True, False or "auto"."""
+    return isinstance(value, bool) or (isinstance(value, str) and value == "auto")
 
 
 # Codecs are made once for each class. A class that can be imported keeps its codec; for another
@@ -225,7 +248,7 @@ def _held_codec(kind: type) -> Codec:
 def _make(kind: type, declared: Any, scope: Mapping[str, Any]) -> Codec:
     check = getattr(kind, _SWITCH, (True, True))[1]
     made = generate(kind, declared, scope, check, _BOXES)
-    codec = Codec(kind, made.source, made.rides, made.whole, made.seal, made.open)
+    codec = Codec(kind, made.source, made.rides, made.whole, made.mutable, made.seal, made.open)
     made.namespace["codec"] = codec
     return codec
 

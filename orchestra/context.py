@@ -66,8 +66,9 @@ class Context(Generic[In, Out, Signal]):
         no room in its own lane: it would hang, for nobody else makes any. Raises `Closed` when the receiver
         takes no more, `UndeclaredMessage` for a type this subsystem does not declare to send,
         `UndeclaredPriority` for a level the receiver has no lane for, `UndeclaredOverflow` for a
-        policy that the lane does not permit, `BoxError` for a message that cannot be packed. Priority,
-        overflow and packing are checked before anything is put anywhere. The message is in the error.
+        policy that the lane does not permit, `BoxError` for a message that cannot be packed, `TooLarge`
+        for a box that is larger than the `capacity_bytes` of a lane. Priority, overflow, packing and size
+        are checked before anything is put anywhere. The message is in the error.
 
         Cancelling a send that waits withdraws it: if CancelledError comes out, the message is
         nowhere it had not been put before. Waiting senders are let in in the order they came.
@@ -153,8 +154,8 @@ class Context(Generic[In, Out, Signal]):
         cancelled, and a message whose time had not come is a dead letter with the reason "timer". During a
         drain or stop this gives a timer that has been cancelled so.
 
-        Raises `UndeclaredMessage`, `UndeclaredPriority` and `BoxError` as a send does, ValueError and
-        TypeError for what is no delay, `Closed` when this subsystem has ended.
+        Raises `UndeclaredMessage`, `UndeclaredPriority`, `BoxError` and `TooLarge` as a send does, ValueError
+        and TypeError for what is no delay, `Closed` when this subsystem has ended.
         """
         raise NotImplementedError
 

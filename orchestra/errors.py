@@ -47,6 +47,25 @@ class Full(SendError):
         self.priority = priority
 
 
+class TooLarge(SendError):
+    """The box of the message is larger than all the room of a lane that counts bytes: it can never fit.
+
+    `message` is the object given to the send, `subsystem` the receiver's name, `priority` the lane; `size` is
+    that of the box and `capacity` that of the lane, both in bytes. Nothing was put anywhere.
+    """
+
+    def __init__(self, message: Any, subsystem: str, priority: Priority, size: int, capacity: int) -> None:
+        super().__init__(
+            f"a box of {size} bytes can never fit into the {priority.name} lane of {subsystem!r}, "
+            f"which holds {capacity} bytes",
+            message,
+            subsystem,
+        )
+        self.priority = priority
+        self.size = size
+        self.capacity = capacity
+
+
 class Closed(SendError):
     """The receiver takes no more messages, or, at a receiver, no more will come.
 

@@ -18,6 +18,7 @@ import msgspec
 
 from orchestra.errors import BoxError
 from orchestra.generate.hints import Hint, scopes_of
+from orchestra.generate.mutability import what_can_change
 from orchestra.generate.records import why_whole
 from orchestra.generate.shapes import (
     Choice,
@@ -63,6 +64,7 @@ class Generated:
     source: str
     rides: Mapping[str, str]
     whole: str | None
+    mutable: str | None
     seal: Callable[[Any], Any]
     open: Callable[[Any], Any]
     namespace: dict[str, Any]
@@ -84,6 +86,7 @@ def generate(
     seal, open_ = (writer.names.unique(f"{verb}_{kind.__name__}") for verb in ("seal", "open"))
     whole = why_whole(kind)
     rides: dict[str, str] = {}
+    mutable = None
     if whole is not None:
         _write_whole(writer, name, seal, open_, writer.bind(boxes.riding, "RidingBox"))
     else:
@@ -91,6 +94,7 @@ def generate(
         record = Builder(outer).record(kind, arguments)
         assert isinstance(record, Record)
         rides = {path.removeprefix("."): reason for path, reason in record.rides()}
+        mutable = what_can_change(record)
         writer.namespace["seal_loosely"], writer.namespace["open_loosely"] = _loosely(
             record, writer.namespace, boxes
         )
@@ -98,7 +102,7 @@ def generate(
     namespace, owner = writer.namespace, _Owner()
     namespace |= {"__name__": kind.__module__, "__owner__": owner}
     compile_source(f"<orchestra generated box {name}>", writer.source, namespace, owner)
-    return Generated(writer.source, rides, whole, namespace[seal], namespace[open_], namespace)
+    return Generated(writer.source, rides, whole, mutable, namespace[seal], namespace[open_], namespace)
 
 
 def _write_whole(writer: Writer, name: str, seal: str, open_: str, box: str) -> None:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import attrs
 
-from orchestra.box import Box
+from orchestra.box import BOXES
 from orchestra.generate.names import kind_name, lane_name
 from orchestra.generate.outbox import OUTGOING, receivers_of
 from orchestra.generate.writer import Writer
@@ -36,11 +36,10 @@ class Receipt:
     def of(cls, plan: Plan, name: str, lanes: tuple[LanePlan, ...], fairness: int | None = None) -> "Receipt":
         """How the inbox `name` is taken from."""
         routes = [route for route in plan.routes.values() if name in receivers_of(route)]
-        opens = any(name in route.boxed for route in routes)
         return cls(
             name=name,
             lanes=lanes,
-            opens=opens,
+            opens=plan.opens(name),
             kinds=tuple(route.kind for route in routes),
             fairness=fairness,
             circular=_is_circular(plan, name),
@@ -180,8 +179,8 @@ def _write_fair_take(writer: Writer, first: str, then: str | None, unless: str) 
 def write_open(writer: Writer, receipt: Receipt) -> None:
     """Write the opening of what was taken, where it may be a box."""
     if receipt.opens:
-        box = writer.bind(Box, "Box")
-        with writer.block(f"if isinstance(message, {box})"):
+        boxes = writer.bind(BOXES, "BOXES")
+        with writer.block(f"if message.__class__ in {boxes}"):
             writer.line("message = message.codec.open(message)")
 
 

@@ -117,7 +117,7 @@ class Ensemble:
             self.scheduler,
             self._bury,
             self.pressure,
-            opens=any(name in route.boxed for route in routes),
+            opens=self.plan.opens(name),
             evict_after=evict_after,
             displaced=partial(self.asks.displaced, name) if any(route.replies for route in routes) else None,
             clock=self.clock,

@@ -11,13 +11,14 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from orchestra.box import Box, Codec, codec_of, open_entry
+from orchestra.box import BOXES, Box, Codec, codec_of, open_entry
 from orchestra.carrying import reply_fields
 from orchestra.errors import Closed, Full, UndeclaredMessage, UndeclaredOverflow
 from orchestra.messages import derives
 from orchestra.overflow import Overflow, permits
 from orchestra.plan import Plan, Route
 from orchestra.priority import Priority
+from orchestra.runtime.bytelane import ByteLane
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.lane import Lane, Ticket
 from orchestra.runtime.pending import HandingOn, Keeper, pendings_of
@@ -39,6 +40,7 @@ class Way:
 
     `wip` are the receivers that are only planned, `replies` the fields that may hold a reply. `lane` is the
     one to which every message goes that comes without a level, as it is; None where that has to be decided.
+    `counts_bytes` says that it may go into a lane that counts the bytes of its box.
     """
 
     kind: type
@@ -48,6 +50,7 @@ class Way:
     wip: tuple[str, ...]
     replies: tuple[str, ...]
     lane: Lane | None = None
+    counts_bytes: bool = False
 
     def receivers_at(self, places: Places) -> tuple[str, ...]:
         """Those who are to get a message; those who drop it only when there is nobody else."""
@@ -158,7 +161,7 @@ class Post:
         return self._laid(message, None, None)
 
     def _laid(self, message: Any, priority: Priority | None, overflow: Overflow | None) -> tuple[Places, Way]:
-        box = message if isinstance(message, Box) else None
+        box: Box[Any] | None = message if message.__class__ in BOXES else None
         kind = message.__class__ if box is None else box.kind
         way = self._ways.get(kind) or self._find(kind, message)
         if box is None and way.codec is not None:
@@ -172,6 +175,10 @@ class Post:
             if overflow is not None and not permits(lane.policy, overflow):
                 raise _not_permitted(lane, overflow, message)
             places.append((lane, _entry(inbox, message, box if inbox.name in way.boxed else None)))
+        if way.counts_bytes:
+            for lane, entry in places:
+                if isinstance(lane, ByteLane):
+                    lane.check(entry, message)
         return places, way
 
     def drop_for(self, planned: Iterable[str]) -> None:
@@ -238,7 +245,8 @@ class Post:
             alone = inboxes[0] if len(inboxes) == 1 and not wip else None
             lane = None if alone is None or alone.level else alone.by_priority.get(Priority.NORMAL)
             return Way(kind, inboxes, frozenset(), None, wip, replies, lane)
-        return Way(kind, inboxes, boxed, codec, wip, replies)
+        counts = any(isinstance(lane, ByteLane) for inbox in inboxes for lane in inbox.lanes)
+        return Way(kind, inboxes, boxed, codec, wip, replies, counts_bytes=counts)
 
     def _undeclared(self, kind: type, message: Any, why: str) -> UndeclaredMessage:
         text = f"{kind.__qualname__} cannot be sent: {why}"

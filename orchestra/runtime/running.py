@@ -65,8 +65,8 @@ class Running:
 
         Returns True when every receiver's lane took it, False when it was dropped by a policy. `priority`
         and `overflow` are as for `Context.send`. Raises `Full`, `Closed` (also once a drain or stop has
-        begun), `UndeclaredMessage`, `UndeclaredPriority`, `UndeclaredOverflow`, each with the message, or
-        `BoxError`; then, or when it is cancelled, the message is nowhere.
+        begun), `UndeclaredMessage`, `UndeclaredPriority`, `UndeclaredOverflow`, `TooLarge`, each with the
+        message, or `BoxError`; then, or when it is cancelled, the message is nowhere.
         """
         self._check_open(message)
         return await self._assembly.send(message, priority, overflow)  # type: ignore[no-any-return]  # generated

@@ -79,7 +79,7 @@ def reader_receiver(inbox):
                 break
             await inbox.rest()
         left -= 1
-        if isinstance(message, Box):
+        if message.__class__ in BOXES:
             message = message.codec.open(message)
         inbox.hold(message)
         return message
@@ -106,7 +106,7 @@ def reader_receiver(inbox):
                 normal.relieve()
         else:
             return inbox.nothing()
-        if isinstance(message, Box):
+        if message.__class__ in BOXES:
             message = message.codec.open(message)
         inbox.hold(message)
         return message
