@@ -25,7 +25,7 @@ class Buffer(msgspec.Struct, frozen=True, gc=False):
 
 
 class TenDicts(msgspec.Struct, frozen=True):
-    """A message of ten small dicts."""
+    """A message of ten small dicts, of two entries each."""
 
     items: list[dict[str, int]]
 
@@ -42,7 +42,6 @@ class Trade(msgspec.Struct, frozen=True, gc=False):
 
     id: int
     size: int
-    price: int
 
 
 class TenRecords(msgspec.Struct, frozen=True, gc=False):
@@ -53,12 +52,12 @@ class TenRecords(msgspec.Struct, frozen=True, gc=False):
 
 def ten_dicts(number: int) -> list[dict[str, int]]:
     """The content of the message of this number."""
-    return [{"id": number + place, "size": place, "price": 100 + place} for place in range(10)]
+    return [{"id": number + place, "size": place} for place in range(10)]
 
 
 def ten_records(number: int) -> list[Trade]:
     """The same in records."""
-    return [Trade(number + place, place, 100 + place) for place in range(10)]
+    return [Trade(number + place, place) for place in range(10)]
 
 
 class Signal(msgspec.Struct, frozen=True):
