@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from benchmarks import bars
 from benchmarks.report import RESULTS
 
 Record: TypeAlias = Mapping[str, Any]
@@ -86,6 +87,29 @@ def to_floor(record: Record) -> Iterator[str]:
     yield _where(record)
 
 
+def ask(record: Record) -> Iterator[str]:
+    """A table of round trips, each beside that of two tasks that hand futures to each other."""
+    (group,) = record["groups"].values()
+    beside = next(result["median"] for result in group["results"] if result["name"] == bars.FUTURES)
+    yield f"| {group['title']} | {group['unit']} | × {bars.FUTURES} |"
+    yield "|---|--:|--:|"
+    for result in group["results"]:
+        yield f"| {result['name']} | {result['median']:,.0f} | {result['median'] / beside:.2f} |"
+    yield ""
+    yield _where(record)
+
+
+def thread(record: Record) -> Iterator[str]:
+    """A table of messages to a thread and back, each beside the same through a queue of culsans."""
+    (group,) = record["groups"].values()
+    yield f"| {group['title']} | {group['unit']} | × culsans |"
+    yield "|---|--:|--:|"
+    for result in group["results"]:
+        yield f"| {result['name']} | {result['median']:,.0f} | {result['ratio']:.2f} |"
+    yield ""
+    yield _where(record)
+
+
 def box(record: Record) -> Iterator[str]:
     """A chart of what a backlog takes beside that of a slotted class, and tables of all that a box costs."""
     groups = record["groups"]
@@ -136,11 +160,13 @@ def _by_way(heading: str, group: Record) -> Iterator[str]:
 
 
 MAKERS: Mapping[str, tuple[str, Callable[[Record], Iterator[str]]]] = {
+    "ask": ("ask", ask),
     "box": ("box", box),
     "congestion": ("congestion", congestion),
     "priority": ("priority", priority),
     "ring": ("ring", to_floor),
     "send": ("send", to_floor),
+    "thread": ("thread", thread),
 }
 """For each name in a page: the file of figures, and what is made of it."""
 

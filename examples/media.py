@@ -18,15 +18,7 @@ from typing import Never
 
 import msgspec
 
-from orchestra import (
-    Actor,
-    BlockingContext,
-    Context,
-    DropOldest,
-    orchestra,
-    run,
-    subsystem,
-)
+from orchestra import Actor, BlockingContext, Context, DropOldest, orchestra, run, subsystem
 
 RATE = 100
 """Frames a second."""
@@ -76,9 +68,11 @@ class Camera(Actor[Tick, Frame]):
 class Encoder(Actor[Frame, Encoded]):
     """Takes as long as three frames last for those in the middle of the film, else half of one."""
 
+    def __init__(self, frames: int) -> None:
+        self.slow = range(frames // 3, 2 * frames // 3)
+
     def handle(self, ctx: BlockingContext[Frame, Encoded, Halt], message: Frame) -> None:
-        busy = FRAMES // 3 <= message.number < 2 * FRAMES // 3
-        time.sleep((3 if busy else 0.5) / RATE)
+        time.sleep((3 if message.number in self.slow else 0.5) / RATE)
         ctx.send(Encoded(message.number, message.taken, b"..."))
 
 
@@ -114,7 +108,7 @@ class Media:
 
 def media(frames: int = FRAMES) -> Media:
     """The orchestra, ready to run."""
-    return Media(camera=Camera(frames), encoder=Encoder(), recorder=Recorder(), viewer=Viewer())
+    return Media(camera=Camera(frames), encoder=Encoder(frames), recorder=Recorder(), viewer=Viewer())
 
 
 def told(app: Media, running_for: float) -> str:

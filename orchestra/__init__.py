@@ -21,7 +21,7 @@ from orchestra.errors import (
 from orchestra.launch import run, start
 from orchestra.overflow import Block, BlockFirst, Drop, DropOldest, Fail
 from orchestra.priority import Priority
-from orchestra.recipient import Recipient
+from orchestra.recipient import BlockingRecipient, Recipient
 from orchestra.reply import Reply
 from orchestra.runtime.gridlock import Gridlock
 from orchestra.runtime.letters import DeadLetter
@@ -39,6 +39,7 @@ __all__ = [
     "Block",
     "BlockFirst",
     "BlockingContext",
+    "BlockingRecipient",
     "Box",
     "BoxError",
     "Closed",

@@ -290,8 +290,9 @@ class BlockingContext(Generic[In, Out, Signal]):
     """The side of the wiring that a subsystem with `blocking=True` sees: `Context`, synchronous.
 
     Its verbs wait by sleeping. It belongs to the thread of its subsystem: in any other one, that of the event
-    loop too, they raise RuntimeError. A thread cannot be cancelled. When the time to stop is over, verbs that
-    wait raise `Closed` at once.
+    loop too, they raise RuntimeError. A thread cannot be cancelled. Where a handler in the loop would be, for
+    the time to stop is over or a task of the subsystem has failed, verbs that wait raise `Closed` at once,
+    until the handler has returned.
     """
 
     __slots__ = ()
@@ -348,6 +349,87 @@ class BlockingContext(Generic[In, Out, Signal]):
         except Closed:
             raise StopIteration from None
 
+    def spawn(self, coroutine: Coroutine[Any, Any, Any], *, name: str | None = None) -> None:
+        """Run a coroutine in the event loop, in a task that belongs to this subsystem; gives nothing.
+
+        As `Context.spawn`, with a copy of the context variables of this thread. An error in it is a failure
+        of the subsystem: verbs that wait raise `Closed` then. It cannot use this context, which belongs to
+        the thread; it may use recipients.
+        """
+        raise NotImplementedError
+
+    def send_after(self, delay: float, message: In | Out) -> Timer:
+        """Send `message` once, `delay` seconds from now (0 or more), as `Context.send_after`.
+
+        The `Timer` belongs to this thread.
+        """
+        raise NotImplementedError
+
+    def send_every(
+        self, interval: float, factory: Callable[[], In | Out], *, missed: Missed = Missed.SKIP
+    ) -> Timer:
+        """Send what `factory()` makes every `interval` seconds, as `Context.send_every`.
+
+        `factory` is called in the event loop, with the context variables that the orchestra was started in:
+        it must not block, nor touch what only this thread may. The `Timer` belongs to this thread.
+        """
+        raise NotImplementedError
+
+    def set_deadline(self, when: float | None) -> None:
+        """Have `deadline_passed` called at `when`, in this thread; otherwise as `Context.set_deadline`.
+
+        In a `run`, where it raises TypeError, there is no way to be woken at a time but a timer.
+        """
+        raise NotImplementedError
+
+    def set_timeout(self, seconds: float | None) -> None:
+        """Set the deadline to `seconds` from now; None takes it away. Otherwise as `set_deadline`."""
+        raise NotImplementedError
+
+    @overload
+    def ask(
+        self,
+        make: Callable[[Reply[R]], Out],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> R: ...
+    @overload
+    def ask(
+        self,
+        make: Callable[[Reply[Any]], Out],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> Any: ...
+    def ask(
+        self,
+        make: Callable[[Reply[Any]], Out],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> Any:
+        """Send the message that `make` gives for a reply, and sleep until that reply is answered.
+
+        In all as `Context.ask`, `NoReply`, `Deadlock` and TimeoutError too. `make` is called in the event
+        loop, with a copy of the context variables of this thread: it should only make the message.
+        """
+        raise NotImplementedError
+
+    def recipient(self, kind: type[M]) -> Recipient[M]:
+        """A small handle to send messages of one type with, which may travel in messages itself.
+
+        As `Context.recipient`. To use it in this thread write `recipient.blocking`.
+        """
+        raise NotImplementedError
+
+    def run_blocking(self, function: Callable[P, R], /, *args: P.args, **keywords: P.kwargs) -> R:
+        """Call a function, here and now, and give its result: this thread may block.
+
+        So that what is written for both kinds of context can say where it blocks.
+        """
+        raise NotImplementedError
+
     def stop(self) -> None:
         """Stop the whole orchestra, as `running.stop()` does, once the running handler has ended.
 
@@ -389,6 +471,7 @@ class Conductor(Generic[Sig_contra]):
         Then waits, `timeout` seconds at most, until each queue is back within its
         `signal_capacity`. Raises one `SubsystemStalled` that names all that stay over; every
         subsystem has the signal all the same. Cancelling ends the wait only: the signal is out.
+        Raises `Closed` once a stop has begun, TypeError for what is no signal of the orchestra.
         """
         raise NotImplementedError
 
@@ -398,7 +481,8 @@ class Conductor(Generic[Sig_contra]):
         """Send a message of any type that the orchestra routes; otherwise as `Context.send`.
 
         True when each receiver's lane took it, False when it was dropped for some, which the lanes count.
-        While it waits, no further event is handled.
+        While it waits, no further event is handled. Once a stop has begun, what would have to wait raises
+        `Closed`, and the rest is dead-lettered.
         """
         raise NotImplementedError
 

@@ -45,8 +45,9 @@ class Subsystem(Generic[In, SOut]):
         Write it as `async def run(self, ctx: Context[In, SOut, Signal]) -> None`; with `blocking=True` in its
         field as `def run(self, ctx: BlockingContext[In, SOut, Signal]) -> None`. The subsystem
         has finished when it returns; what is still queued then goes to the dead letters. An error
-        that leaves it stops the orchestra. At a stop the receiving methods of `ctx` end; when the
-        time to stop is over `run` is cancelled.
+        that leaves it stops the orchestra, or with `restart=` begins it anew. At a stop the receiving
+        methods of `ctx` end; when the time to stop is over `run` is cancelled. A thread cannot be: there
+        what waits raises `Closed`.
         """
         raise NotImplementedError(f"{type(self).__qualname__} has no run")
 
@@ -67,14 +68,21 @@ class Actor(Generic[In, SOut]):
     """
 
     def handle(self, ctx: Any, message: In, /) -> Any:
-        """Handle one message. An error that leaves it stops the orchestra."""
+        """Handle one message.
+
+        An error that leaves it is a failure: the message is a dead letter, and the orchestra stops, or with
+        `restart=` the subsystem starts again. It is cancelled when the time to stop is over.
+        """
         raise NotImplementedError(f"{type(self).__qualname__} has no handle")
 
     def started(self, ctx: Any, /) -> Any:
-        """Called once before the first message or signal."""
+        """Called once before the first message or signal, and again at the beginning of each restart."""
 
     def stopped(self, ctx: Any, /) -> Any:
-        """Called once after the last message or signal, if `started` succeeded; also after a failure."""
+        """Called once after the last message or signal, if `started` succeeded; also after a failure.
+
+        The tasks of `ctx.spawn` have ended by then. With `restart=` it is called before each restart.
+        """
 
     def on_signal(self, ctx: Any, signal: Any, /) -> Any:
         """Called for each signal, always before messages that still wait."""

@@ -91,7 +91,9 @@ def _unsent(plan: Plan, graph: Graph) -> Iterator[Finding]:
                 receivers.setdefault(graph.titles[carried.message], []).append(repr(edge.receiver))
     for title, names in receivers.items():
         yield Finding(
-            Level.INFO, f"no subsystem sends {title} (to {', '.join(names)}): it comes from {source} only"
+            Level.INFO,
+            f"no subsystem declares to send {title} (to {', '.join(names)}): it comes from {source}, "
+            "by a recipient, or by a timer of its receiver",
         )
 
 

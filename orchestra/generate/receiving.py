@@ -7,7 +7,7 @@ import attrs
 
 from orchestra.box import Box
 from orchestra.generate.names import kind_name, lane_name
-from orchestra.generate.outbox import receivers_of
+from orchestra.generate.outbox import OUTGOING, receivers_of
 from orchestra.generate.writer import Writer
 from orchestra.overflow import Block, DropOldest
 from orchestra.plan import LanePlan, Plan
@@ -76,6 +76,8 @@ def write_receiver(writer: Writer, receipt: Receipt, function: str) -> None:
     with writer.block(f"def {function}(inbox)"):
         writer.line(f'"""How {receipt.name} receives: signals, then {told(receipt)}."""')
         write_lanes(writer, receipt)
+        if not receipt.circular and receipt.name != OUTGOING:
+            writer.line("scheduler = inbox.scheduler")
         writer.line("left = 1")
         _write_waiting(writer, receipt, "recv")
         _write_following(writer)
@@ -222,10 +224,24 @@ def _write_waiting(writer: Writer, receipt: Receipt, name: str) -> None:
             writer.line("await inbox.rest()")
         writer.line("left -= 1")
         write_open(writer, receipt)
-        writer.line("inbox.current = message")
-        if receipt.circular:
-            writer.line("inbox.hold()")
+        _write_hold(writer, receipt)
         writer.line("return message")
+
+
+def _write_hold(writer: Writer, receipt: Receipt) -> None:
+    """Write that the running task has the message now: it is a dead letter when that fails.
+
+    Only the strand runs in turns of the scheduler. Who receives outside cannot fail here.
+    """
+    if receipt.name == OUTGOING:
+        return
+    if receipt.circular:
+        writer.line("inbox.hold(message)")
+        return
+    with writer.block("if scheduler.began"):
+        writer.line("inbox.current = message")
+    with writer.block("else"):
+        writer.line("inbox.hold(message)  # another task than the strand's")
 
 
 def _write_following(writer: Writer) -> None:
@@ -248,7 +264,5 @@ def _write_try_recv(writer: Writer, receipt: Receipt) -> None:
             with writer.block("else"):
                 writer.line("return inbox.nothing()")
         write_open(writer, receipt)
-        writer.line("inbox.current = message")
-        if receipt.circular:
-            writer.line("inbox.hold()")
+        _write_hold(writer, receipt)
         writer.line("return message")

@@ -9,6 +9,7 @@ Everything here belongs to the event loop, save that a reply may be answered, an
 """
 
 import asyncio
+import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -22,7 +23,7 @@ from orchestra.carrying import replies_in
 from orchestra.errors import Closed, Deadlock
 from orchestra.priority import Priority
 from orchestra.reply import Reply
-from orchestra.runtime.clock import Clock, Handle
+from orchestra.runtime.clock import Clock, Handle, seconds
 from orchestra.runtime.gridlock import Gridlocks
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.lane import Lane, Ticket
@@ -40,6 +41,7 @@ _WHY = {
     "cancelled": "its handler was cancelled",
     "stopped": "the orchestra stopped before it was handled",
     "finished": "its receiver had finished",
+    "timer": "the timer that was to send it ended before",
 }
 
 
@@ -49,11 +51,14 @@ Runner: TypeAlias = "asyncio.Task[Any] | int | None"
 
 @attrs.frozen
 class Asker:
-    """A subsystem whose own strand asks: it parks meanwhile, and `wake` lets it go on."""
+    """A subsystem that asks by itself. Its strand parks meanwhile, and `wake` lets it go on.
+
+    Where `wake` is None it lives in a thread, which waits for the task that asks.
+    """
 
     name: str
     inbox: Inbox
-    wake: Callable[[], None]
+    wake: Callable[[], None] | None
 
 
 @attrs.frozen
@@ -100,6 +105,8 @@ class Asks:
         self._parts = parts
         self._gridlocks = gridlocks
         self._open: dict[Pending, None] = {}
+        self._guests: dict[Pending, None] = {}
+        """Asks of other orchestras whose replies are with a subsystem of this one."""
         self._askers: dict[Runner, Asker] = {}
 
     async def ask(
@@ -110,12 +117,8 @@ class Asks:
         *,
         timeout: float | None = None,
         priority: Priority | None = None,
-        in_thread: bool = False,
     ) -> Any:
-        """See `Context.ask`. `inbox` is that of the subsystem whose context is used, if it is one's.
-
-        `in_thread` says that the thread of that subsystem waits for the running task meanwhile.
-        """
+        """See `Context.ask`. `inbox` is that of the subsystem whose context is used, if it is one's."""
         if not callable(make):
             raise TypeError(
                 f"ask takes a function that makes the message of a reply, and was given {make!r}: "
@@ -131,14 +134,13 @@ class Asks:
             inbox.asking += 1
         timer = None
         try:
-            deadline = None if timeout is None else self.clock.time() + timeout
-            asker = Asker(inbox.name, inbox, _nothing) if in_thread and inbox is not None else own
-            sending = self._send(pending, post, make, priority, asker, deadline, timeout)
+            deadline = self._deadline(timeout)
+            sending = self._send(pending, post, make, priority, own, deadline, timeout)
             if sending is not None:
                 await sending
             if deadline is not None:
                 timer = self._at(deadline, partial(self._run_out, pending, timeout))
-            if own is not None:
+            if own is not None and own.wake is not None:
                 pending.when_over = own.wake
                 while not pending.over:
                     await park
@@ -148,11 +150,10 @@ class Asks:
         finally:
             if timer is not None:
                 timer.cancel()
-            pending.when_over = None
-            pending.claim()
+            pending.leave()
             del self._open[pending]
-            if pending.asker is not None:
-                self.waits.asking.pop(pending.asker, None)
+            if pending.asker is not None and self.waits.asking.get(pending.asker) is pending:
+                del self.waits.asking[pending.asker]
             if inbox is not None:
                 inbox.asking -= 1
                 self._scheduler.poke()
@@ -167,14 +168,30 @@ class Asks:
             if circle is not None:
                 pending.fail(Deadlock(str(circle), circle.chain))
 
+    def handed_back(self, pending: Pending) -> None:
+        """The reply is again with those who had it before, as far as they have not ended meanwhile."""
+        for name in pending.holders:
+            part = self._parts.get(name)
+            if part is not None and part.done:
+                pending.lost(name, "it has ended without an answer")
+        pending.keeper.handed_on(pending)
+
+    def welcome(self, pending: Pending) -> None:
+        """A subsystem of this orchestra has a reply that is waited for in another one."""
+        self._guests[pending] = None
+
+    def dismiss(self, pending: Pending) -> None:
+        """None has it any more, or nobody waits for it."""
+        self._guests.pop(pending, None)
+
     def count_late(self, pending: Pending) -> None:
         """An answer came too late."""
-        if pending.target is not None:
-            self.late[pending.target] += 1
+        if pending.holder is not None:
+            self.late[pending.holder] += 1
 
     def buried(self, letter: DeadLetter) -> None:
         """A message will never be handled, so nobody answers what it asks."""
-        if not self._open:
+        if not self._open and not self._guests:
             return
         error = letter.error
         why = _WHY.get(letter.reason, letter.reason) if error is None else f"its handler raised {told(error)}"
@@ -183,7 +200,7 @@ class Asks:
 
     def displaced(self, name: str, entry: Any) -> None:
         """`DropOldest` has thrown an entry out of a lane."""
-        if self._open:
+        if self._open or self._guests:
             for pending in self._pendings(entry):
                 why = "the request was dropped, for a newer message took its place"
                 pending.lost(name, why, open_entry(entry))
@@ -197,7 +214,7 @@ class Asks:
         for who in [who for who, asker in self._askers.items() if asker.inbox is inbox]:
             del self._askers[who]
         unanswered = [
-            pending for pending in self._open if inbox.name in pending.holders and not pending.on_the_way
+            pending for pending in self._here() if inbox.name in pending.holders and not pending.on_the_way
         ]
         if not unanswered:
             return
@@ -212,9 +229,14 @@ class Asks:
 
     def close(self) -> None:
         """The orchestra has ended: nobody answers."""
-        for pending in list(self._open):
+        for pending in (*self._open, *self._guests):
             if not pending.on_the_way:
                 pending.no_reply("the orchestra has ended")
+
+    def disown(self) -> None:
+        """In a forked child: nobody waits here for an answer."""
+        for pending in self._open:
+            pending.claim()
 
     def blocked(self, lane: Lane, ticket: Ticket) -> None:
         """The running task waits without limit for room in a lane; see `blocks`."""
@@ -225,7 +247,8 @@ class Asks:
         own = self._askers.get(who) or self._find_asker(who)
         if own is None or ticket not in lane.waiting:
             return
-        edge = self.waits.sending[own.name] = Blocked(lane.subsystem, lane, ticket)
+        edge = Blocked(lane.subsystem, lane, ticket)
+        self.waits.send(own.name, edge)
         circle = self.waits.circle(own.name, edge)
         if circle is not None:
             self._gridlocks.report(circle)
@@ -276,13 +299,14 @@ class Asks:
         self._begin(pending, own, names)
         carried = pendings_of(message, way.replies)
         with HandingOn(carried if pending in carried else (*carried, pending), names, self) as handing:
-            spreading = post.spread(places, message)
+            spreading = post.spread(places, message, note=handing.note)
             if deadline is not None and not all(len(lane.queue) < lane.room for lane, _ in places):
                 spreading = self._within(deadline, f"{pending.kind} within {timeout:g} s", spreading)
-            handing.taken = await spreading and not way.wip
-        if not handing.taken and len(names) == 1:
+            await spreading
+        if not handing.taken:
             pending.holders = names
-            pending.no_reply("the request was dropped, for there was no room", message)
+            why = "for there was no room" if places else "for its receiver is only planned"
+            pending.no_reply(f"the request was dropped, {why}", message)
 
     async def _within(self, deadline: float, what: str, spreading: Coroutine[Any, Any, bool]) -> bool:
         """Wait for room until the deadline."""
@@ -307,6 +331,12 @@ class Asks:
         self.waits.asking[own.name] = pending
         pending.asker = own.name
 
+    def _deadline(self, timeout: float | None) -> float | None:
+        """When a time limit of so many seconds is over; None where there is none."""
+        if timeout is None or timeout == math.inf:
+            return None
+        return self.clock.time() + seconds("the time limit of an ask", timeout)
+
     async def _over(self, pending: Pending) -> None:
         """Wait for the outcome in a task that is no strand's own."""
         future: asyncio.Future[None] = self.loop.create_future()
@@ -320,15 +350,21 @@ class Asks:
         if not pending.claimed:
             pending.fail(TimeoutError(f"{pending.told} did not reply to {pending.kind} within {timeout:g} s"))
 
+    def _here(self) -> Iterator[Pending]:
+        """The asks whose replies are with subsystems of this orchestra."""
+        return (pending for pending in (*self._open, *self._guests) if pending.place is self)
+
     def _pendings(self, message: Any) -> Iterator[Pending]:
-        """The asks of this orchestra whose replies are in a message, or an entry of a lane."""
-        return (pending for pending in behind(replies_in(message)) if pending in self._open)
+        """Those of them whose replies are in a message, or an entry of a lane."""
+        return (pending for pending in behind(replies_in(message)) if pending.place is self)
 
     def _find_asker(self, who: Runner) -> Asker | None:
-        """The subsystem whose strand a task is, or which lives in a thread, remembered; else None."""
+        """The subsystem that a task or a thread runs, remembered for the task of a strand; else None."""
         for part in self._parts.values():
             strand = part.inbox.strand
             if strand is not None and part.inbox.is_run_by(who):
+                if part.worker is not None:
+                    return Asker(part.name, part.inbox, None)
                 wake = partial(self._scheduler.add, strand.step)
                 asker = self._askers[who] = Asker(part.name, part.inbox, wake)
                 return asker
@@ -346,10 +382,6 @@ def _carries(message: Any, way: Way, pending: Pending) -> bool:
         return False
     reply: Any = getattr(message, way.replies[0], None)
     return reply.__class__ is Reply and reply._pending is pending
-
-
-def _nothing() -> None:
-    """What wakes the asker in a thread, which waits for the task and not for the reply itself."""
 
 
 def _wake(future: asyncio.Future[None]) -> None:

@@ -14,6 +14,7 @@ from orchestra.messages import class_of
 from orchestra.overflow import Block
 from orchestra.plan import LanePlan, Plan, Style, SubsystemPlan
 from orchestra.priority import Priority
+from orchestra.runtime.asks import Asks
 from orchestra.runtime.conductor import LiveConductor
 from orchestra.runtime.ensemble import EVENTS, Ensemble, ask_to_stop
 from orchestra.runtime.events import serve_events
@@ -66,7 +67,7 @@ def assemble(
     receivers = {**ensemble.inboxes, **absent}
     outgoing = _make_outgoing(plan, wiring, ensemble, receivers)
     outside = Post(OUTSIDE, None, plan, receivers, ensemble.dropped, ensemble.asks)
-    recipients = Recipients(plan, receivers, ensemble.dropped, ensemble.asks)
+    recipients = Recipients(plan, receivers, ensemble.dropped, ensemble.asks, ensemble.door)
     if plan.has_on_event:
         ensemble.add(_events_part(app, plan, ensemble, outside), ())
     for name, inbox in ensemble.inboxes.items():
@@ -124,7 +125,7 @@ def _part(
     finish = partial(inbox.close, "finished")
     sends = tuple(class_of(sent) for sent in subsystem.sends)
     facts = name, sends, plan, receivers, ensemble.dropped, ensemble.asks
-    timers = ensemble.timers.of(part, partial(_timed_post, subsystem, plan, receivers, ensemble.dropped))
+    timers = ensemble.timers.of(part, partial(_timed_post, subsystem, *facts[2:]))
     part.leftovers.append(timers.cancel_all)
     part.equip = partial(_let_run if subsystem.style is Style.RUN else _let_handle, part, wiring)
     if isinstance(inbox, ThreadInbox):
@@ -144,11 +145,13 @@ def _part(
     if subsystem.style is Style.RUN:
         recv, try_recv, recv_signal, following, inbox.taken = wiring.receivers[name](inbox)
         verbs |= {"recv": recv, "try_recv": try_recv, "recv_signal": recv_signal, "__anext__": following}
-        part.ctx = LiveContext(inbox, verbs, ensemble.stop_unless_stopping, finish, timers)
+        part.ctx = LiveContext(inbox, verbs, ensemble.stop_unless_stopping, finish, timers, ensemble.door)
     else:
         verbs |= no_receiving(name)
         inbox.serial = True
-        part.ctx = LiveContext(inbox, verbs, partial(ask_to_stop, ensemble, part), finish, timers)
+        part.ctx = LiveContext(
+            inbox, verbs, partial(ask_to_stop, ensemble, part), finish, timers, ensemble.door
+        )
     return part
 
 
@@ -181,8 +184,8 @@ def _obey(ensemble: Ensemble, part: Part, order: Order) -> None:
 
 
 def _timed_post(
-    subsystem: SubsystemPlan, plan: Plan, receivers: Mapping[str, Inbox], dropped: dict[str, int]
+    subsystem: SubsystemPlan, plan: Plan, receivers: Mapping[str, Inbox], dropped: dict[str, int], asks: Asks
 ) -> Post:
     """The way of what timers send: a timer takes what its subsystem receives as well as what it sends."""
     timed = (*subsystem.sends, *subsystem.consumes, *subsystem.subscribes)
-    return Post(subsystem.name, tuple(map(class_of, timed)), plan, receivers, dropped)
+    return Post(subsystem.name, tuple(map(class_of, timed)), plan, receivers, dropped, asks)

@@ -71,3 +71,16 @@ class _PutOff:
             self._handle = self._set()
         else:
             self._function()
+
+
+def seconds(what: str, given: Any) -> float:
+    """A finite number of seconds, after checking that it is one."""
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise TypeError(f"{what} is {given!r}; it is a number of seconds")
+    try:
+        number = float(given)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{what} is {number:g} s; it is a finite number of seconds")
+    return number

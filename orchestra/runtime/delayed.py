@@ -8,24 +8,27 @@ from orchestra.runtime.alarms import Alarm
 from orchestra.runtime.jobs import Job, Tools
 from orchestra.runtime.lane import Lane, Ticket
 from orchestra.runtime.line import InLine
-from orchestra.runtime.post import Places
 
 
 class Delayed(Job):
     """A message of `ctx.send_after`: first it waits for its time, then, under `Block`, for room.
 
     While it waits for its time it can be abandoned, and becomes a dead letter. Afterwards it is a message
-    whose sender waits, and shares the lot of such senders.
+    whose sender waits, and shares the lot of such senders. All the while the replies in it are on the way.
     """
 
-    __slots__ = ("_alarm", "_lines", "_places", "_planned")
+    __slots__ = ("_alarm", "_handing", "_lines", "_places", "_planned")
 
-    def __init__(self, tools: Tools, places: Places, planned: tuple[str, ...]) -> None:
+    def __init__(self, tools: Tools, message: Any) -> None:
+        self._places, way = tools.post.lay(message)
         super().__init__(tools)
         self._alarm: Alarm | None = None
         self._lines: dict[InLine, None] = {}
-        self._places = places
-        self._planned = planned
+        self._planned = way.wip
+        self._handing = tools.post.handing_on(message, way, self._places) if way.replies else None
+        if self._handing is not None:
+            self._handing.begin()
+            self._handing.look()
 
     def set(self, when: float) -> None:
         """Let it come due at `when`."""
@@ -36,17 +39,26 @@ class Delayed(Job):
         return None if self._alarm is None else self._alarm.when
 
     def cancel(self) -> None:
+        self._leave()
+        self.over()
+
+    def abandon(self) -> None:
+        self._leave()
+        super().over()
+        self.tools.post.drop_for(self._planned)
+        for lane, entry in self._places:
+            self.tools.bury(open_entry(entry), lane.subsystem, "timer")
+        self._end()
+
+    def over(self) -> None:
+        super().over()
+        self._end()
+
+    def _leave(self) -> None:
         if self._alarm is not None:
             self.tools.alarms.cancel(self._alarm)
         for line in self._lines:
             line.withdraw()
-        self.over()
-
-    def abandon(self) -> None:
-        self.cancel()
-        self.tools.post.drop_for(self._planned)
-        for lane, entry in self._places:
-            self.tools.bury(open_entry(entry), lane.subsystem, "timer")
 
     def _come_due(self) -> None:
         self._alarm = None
@@ -65,6 +77,7 @@ class Delayed(Job):
         except Full:
             lane.drop("full")
         else:
+            self._note(lane, outcome)
             if isinstance(outcome, Ticket):
                 self._lines[InLine(lane, outcome, entry, self._left, self.tools.loop)] = None
 
@@ -74,5 +87,15 @@ class Delayed(Job):
             finished = "finished" if line.lane.shut else "timer"
             reason = "stopped" if self.tools.stopping() else finished
             self.tools.bury(open_entry(line.entry), line.lane.subsystem, reason)
+        else:
+            self._note(line.lane, outcome)
         if not self._lines:
             self.over()
+
+    def _end(self) -> None:
+        if self._handing is not None:
+            self._handing.end()
+
+    def _note(self, lane: Lane, outcome: Ticket | bool) -> None:
+        if self._handing is not None:
+            self._handing.note(lane, outcome)

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import os
 from collections.abc import Callable, Collection
 from functools import partial
 from threading import get_ident
@@ -9,6 +10,7 @@ from typing import Any
 
 from orchestra.errors import Closed, NoReply, OrchestraError, StopTimeout
 from orchestra.plan import LanePlan, Plan
+from orchestra.runtime import forking
 from orchestra.runtime.asks import Asks
 from orchestra.runtime.clock import Clock, Handle, LoopClock
 from orchestra.runtime.endings import Group, ending, groups_of
@@ -21,7 +23,7 @@ from orchestra.runtime.part import Part
 from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler
 from orchestra.runtime.starvation import StarvationWatch
-from orchestra.runtime.telling import note, told
+from orchestra.runtime.telling import interrupts, note, raise_soon, told
 from orchestra.runtime.threads.door import Door
 from orchestra.runtime.threads.inbox import SharedInbox, ThreadInbox, held
 from orchestra.runtime.threads.pool import Pool, usual_size
@@ -63,7 +65,7 @@ class Ensemble:
         self.phase = Phase.OPEN
         self.clock: Clock = clock or LoopClock(self.loop)
         self.timers = Timers(self.clock, self.loop, self._bury, lambda: self.phase, self.scheduler.poke)
-        self.door = Door(self.loop, lambda: self.closed(None))
+        self.door = Door(self.loop, self.closed)
         self.pool = Pool(
             usual_size() if pool_threads is None else pool_threads,
             self.door,
@@ -84,7 +86,8 @@ class Ensemble:
         self._groups: tuple[Group, ...] | None = None
         self._finished: set[str] = set()
         self._timeout = PATIENCE
-        self._deadline: asyncio.TimerHandle | None = None
+        self._deadline: Handle | None = None
+        self._due = math.inf
         self._cancelling = False
         self._starvation: StarvationWatch | None = None
         self._slow_handler = slow_handler
@@ -117,15 +120,18 @@ class Ensemble:
             opens=any(name in route.boxed for route in routes),
             evict_after=evict_after,
             displaced=partial(self.asks.displaced, name) if any(route.replies for route in routes) else None,
+            clock=self.clock,
         )
 
     def add(self, part: Part, senders: tuple[str, ...]) -> None:
         """Take a part in; `senders` are the parts that may send to it."""
         self.parts[part.name] = part
+        part.inbox.unhandled = partial(self._bury_in_hand, part)
         self._senders[part.name] = senders
 
     def launch(self) -> None:
         """Let every part run from the next turn of the loop."""
+        forking.watch(self)
         for part in self.parts.values():
             part.launch(self.loop)
         self._starvation = StarvationWatch(self.inboxes.values(), self.loop, self.pressure)
@@ -178,6 +184,24 @@ class Ensemble:
         if self.phase in (Phase.OPEN, Phase.DRAINING):
             self.begin_stop()
 
+    def disown(self) -> None:
+        """This is a child process: it has ended here, without an end, and takes nothing more."""
+        if self.phase is Phase.ENDED:
+            return
+        self._enter(Phase.ENDED)
+        self.error = OrchestraError(
+            f"{self.plan.name} was started in the process {os.getppid()}, from which this one was forked: "
+            "it runs there, and takes nothing here"
+        )
+        self.scheduler.on_rest = None
+        for inbox in (*(part.inbox for part in self.parts.values()), self.outgoing):
+            if inbox is not None:
+                inbox.disown(self.error)
+        self.door.disown()
+        self.asks.disown()
+        if not self.ended.done():
+            self.ended.set_result(None)
+
     def cancel(self) -> None:
         """Cancel every part that still runs; a second time changes nothing."""
         if self.phase is not Phase.STOPPING or self._cancelling:
@@ -191,22 +215,14 @@ class Ensemble:
 
     def is_failure(self, part: Part, error: BaseException) -> bool:
         """Whether an error is more than the end that a part was given: `Closed`, or being cancelled."""
-        cancelled = isinstance(error, asyncio.CancelledError) and self._cancelling
-        return not (self.loop.is_closed() or cancelled or self._is_end(part, error))
+        return not (self.loop.is_closed() or self._is_end(part, error))
 
     def bury_current(self, part: Part, error: BaseException) -> None:
         """What a part was handling when its life ended with an error is dead-lettered."""
-        if part.inbox.current is None or self.loop.is_closed():
-            return
-        cancelled = isinstance(error, asyncio.CancelledError) and self._cancelling
-        letter = DeadLetter(
-            part.inbox.current,
-            part.name,
-            "cancelled" if cancelled else "failed",
-            None if cancelled else error,
-        )
-        part.inbox.current = None
-        self.letters.bury(letter)
+        message, part.inbox.current = part.inbox.current, None
+        if message is not None and not self.loop.is_closed():
+            cancelled = self._cancelling and _is_cancellation(error)
+            self._bury_taken(part.name, message, None if cancelled else error)
 
     def part_failed(self, part: Part, error: BaseException, *, again: bool = True) -> float | None:
         """A part fails: the seconds until it starts again, or None when the orchestra fails with it.
@@ -231,8 +247,8 @@ class Ensemble:
         if not self.loop.is_closed():
             self.asks.left(part.inbox, error)
 
-    def part_ended(self, part: Part, error: BaseException | None) -> None:
-        """A part has finished: by itself, with an error, or cancelled; perhaps after it was given up."""
+    def part_ended(self, part: Part, error: BaseException | None = None) -> None:
+        """A part has finished, perhaps after it was given up; an error is one that nobody was told of yet."""
         if self.loop.is_closed():
             return
         if error is not None:
@@ -321,16 +337,13 @@ class Ensemble:
 
     def _set_deadline(self, timeout: float) -> None:
         when = self.loop.time() + timeout
-        if (
-            when == math.inf
-            or self._cancelling
-            or (self._deadline is not None and self._deadline.when() <= when)
-        ):
+        if self._cancelling or self._due <= when:
             return
         if self._deadline is not None:
             self._deadline.cancel()
         self._timeout = timeout
         self._deadline = self.loop.call_at(when, self.cancel)
+        self._due = when
 
     def _give_up(self) -> None:
         left = [(part.name, part.where()) for part in self._running()] + self.pool.stragglers()
@@ -370,19 +383,22 @@ class Ensemble:
             self.phase not in (Phase.OPEN, Phase.DRAINING)
             or part.asked_to_stop
             or part.inbox.shut
-            or isinstance(error, (KeyboardInterrupt, SystemExit))
+            or interrupts(error)
         ):
             return None
         try:
             return part.lives.again(self.clock.time())
-        except Exception as wrong:
+        except BaseException as wrong:
             note(error, f"and {part.name!r} cannot start again: {told(wrong)}")
+            raise_soon(wrong)
             return None
 
     def _is_end(self, part: Part, error: BaseException) -> bool:
         """Whether it only saw the end: `Closed` from its own inbox or, in a stop, from any, or no reply."""
         if isinstance(error, BaseExceptionGroup):
             return all(self._is_end(part, each) for each in error.exceptions)
+        if isinstance(error, asyncio.CancelledError):
+            return self._cancelling
         if not isinstance(error, Closed | NoReply):
             return False
         if self.phase in (Phase.STOPPING, Phase.ENDED):
@@ -415,17 +431,32 @@ class Ensemble:
         declared.__cause__ = error
         return declared
 
+    def _bury_in_hand(self, part: Part, message: Any, error: BaseException) -> None:
+        """What one of several tasks had received when it ended with an error is dead-lettered."""
+        self._bury_taken(part.name, message, None if _is_cancellation(error) else error)
+
+    def _bury_taken(self, subsystem: str, message: Any, error: BaseException | None) -> None:
+        """Dead-letter what was taken: it failed with an error, or was cancelled."""
+        reason = "cancelled" if error is None else "failed"
+        self.letters.bury(DeadLetter(message, subsystem, reason, error))
+
     def _bury(self, entry: Any, subsystem: str, reason: str) -> None:
         self.letters.bury(DeadLetter(entry, subsystem, reason))
 
 
+def _is_cancellation(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_is_cancellation, error.exceptions))
+    return isinstance(error, asyncio.CancelledError)
+
+
 def ask_to_stop(ensemble: Ensemble, part: Part) -> None:
     """Stop when the running handler of an Actor has returned, at the latest when the Actor has ended."""
-    if part.done or part.winding_up:
-        ensemble.stop_unless_stopping()
-    else:
-        part.asked_to_stop = True
+    part.asked_to_stop = True
+    if part.at_work:
         part.inbox.order(Order.STOP)
+    else:
+        ensemble.stop_unless_stopping()
 
 
 def _made(kind: type[Exception], text: str) -> Exception:

@@ -1,12 +1,12 @@
 """A circle of full lanes: what is told of subsystems that wait for each other's room for ever."""
 
-import asyncio
 from collections.abc import Callable
 
 import attrs
 
 from orchestra.priority import Priority
 from orchestra.runtime.log import logger
+from orchestra.runtime.telling import raise_soon
 from orchestra.runtime.waits import Circle
 
 
@@ -41,5 +41,6 @@ class Gridlocks:
             return
         try:
             self._hook(gridlock)
-        except (Exception, asyncio.CancelledError):
+        except BaseException as error:
             logger.exception("the on_gridlock hook failed on %s", " -> ".join(circle.chain))
+            raise_soon(error)

@@ -15,6 +15,7 @@ from orchestra.box import open_entry
 from orchestra.errors import Closed, UndeclaredPriority
 from orchestra.plan import LanePlan
 from orchestra.priority import Priority
+from orchestra.runtime.clock import Clock
 from orchestra.runtime.fairness import Turns
 from orchestra.runtime.lane import Lane, Surroundings, Ticket
 from orchestra.runtime.pressure import Pressure
@@ -39,7 +40,9 @@ class Inbox:
     `idle` says that somebody waits for a message: who puts one then calls `wake`. `over` says that no
     receiver may take anything more once what it can see is gone: it has ended, or was stopped. `opens` says
     whether its receiver opens boxes; `serial` that one handler at a time is all that receives from it.
-    `asking` counts the asks of its subsystem that are not over.
+    `asking` counts the asks of its subsystem that are not over. `current` is the message that its strand, or
+    its thread, has received last, until that receives again; `in_hand` has those of other tasks that receive.
+    `unhandled` is called with the one of a task that has ended by an error, or was cancelled, and with that.
     """
 
     __slots__ = (
@@ -51,13 +54,13 @@ class Inbox:
         "_others",
         "_receivers",
         "_room_for_signals",
-        "_scheduler",
         "_told",
         "asking",
         "by_priority",
         "current",
         "failure",
         "idle",
+        "in_hand",
         "lanes",
         "level",
         "name",
@@ -65,6 +68,7 @@ class Inbox:
         "opens",
         "over",
         "parked",
+        "scheduler",
         "serial",
         "shut",
         "signal_capacity",
@@ -72,6 +76,7 @@ class Inbox:
         "silent",
         "strand",
         "taken",
+        "unhandled",
         "wake",
         "work",
     )
@@ -90,14 +95,15 @@ class Inbox:
         evict_after: float | None = None,
         blocks: Callable[[Lane, Ticket], None] = lambda lane, ticket: None,
         displaced: Callable[[Any], None] | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.name = name
         self._loop = loop
-        self._scheduler = scheduler
+        self.scheduler = scheduler
         self._bury = bury
         around = partial(self._around, scheduler, pressure, blocks, displaced)
         self.lanes = tuple(
-            self._make_lane(lane, around(place), evict_after) for place, lane in enumerate(lanes)
+            self._make_lane(lane, around(place), evict_after, clock) for place, lane in enumerate(lanes)
         )
         self.by_priority: dict[Priority, Lane] = {lane.priority: lane for lane in self.lanes}
         self.opens = opens
@@ -105,6 +111,8 @@ class Inbox:
         self.signals: deque[Any] = deque()
         self.signal_capacity = signal_capacity
         self.current: Any = None
+        self.in_hand: dict[asyncio.Task[Any], Any] = {}
+        self.unhandled: Callable[[Any, BaseException], None] = lambda message, error: None
         self.failure: BaseException | None = None
         self.idle = False
         self.parked = False
@@ -141,7 +149,7 @@ class Inbox:
         if self.parked:
             self.parked = False
             assert self.work is not None
-            self._scheduler.add(self.work)
+            self.scheduler.add(self.work)
         else:
             _release_one(self._others)
         self.idle = bool(self._others)
@@ -182,7 +190,7 @@ class Inbox:
 
     def take_signal(self) -> Any:
         """The next signal or passed deadline, or None after an order was obeyed."""
-        self.current = None
+        self._receives_again()
         signal = self.signals.popleft()
         if signal.__class__ is Order:
             assert self.obey is not None
@@ -201,7 +209,7 @@ class Inbox:
         Cancelling it loses nothing: what came meanwhile stays queued, and another waiting receiver
         is woken for it.
         """
-        self.current = None
+        self._receives_again()
         if self.over:
             await self._tell_end()
         task = asyncio.current_task()
@@ -222,7 +230,7 @@ class Inbox:
 
     async def rest_for_signal(self) -> None:
         """Wait until there may be a signal; raise `Closed` when no signal can come any more."""
-        self.current = None
+        self._receives_again()
         if self.silent:
             await self._tell_end()
         task = asyncio.current_task()
@@ -241,9 +249,10 @@ class Inbox:
 
     async def breathe(self) -> int:
         """Let all others run once before taking more; return how many to take until the next time."""
+        self._receives_again()
         if self.strand is not None and asyncio.current_task() is self.strand.task:
             assert self.work is not None
-            self._scheduler.add(self.work)
+            self.scheduler.add(self.work)
             pause = breathe
         else:
             pause = asyncio.sleep(0)
@@ -253,11 +262,16 @@ class Inbox:
             self._pass_on()
             raise
         self.note_peaks()
-        return self._scheduler.budget
+        return self.scheduler.budget
 
-    def hold(self) -> None:
+    def hold(self, message: Any) -> None:
         """The running task has taken a message: the inbox does not rest until that task waits for another."""
-        self._know(asyncio.current_task())
+        task = asyncio.current_task()
+        self._know(task)
+        if self.scheduler.began or task is None:
+            self.current = message
+        else:
+            self.in_hand[task] = message
 
     def employ(self, task: "asyncio.Task[Any]") -> None:
         """A task of the subsystem's own has begun: the inbox does not rest until it ends or receives."""
@@ -267,7 +281,7 @@ class Inbox:
     def dismiss(self, task: "asyncio.Task[Any]") -> None:
         """A task of the subsystem's own has ended."""
         self._errands.discard(task)
-        self._scheduler.poke()
+        self.scheduler.poke()
 
     def note_peaks(self) -> None:
         """Remember how long the queues are; called once in a batch of messages."""
@@ -276,7 +290,7 @@ class Inbox:
 
     def nothing(self) -> None:
         """What `try_recv` gives when there is nothing: None, or `Closed` when nothing can come."""
-        self.current = None
+        self._receives_again()
         if self.over:
             raise self.ended()
 
@@ -295,6 +309,10 @@ class Inbox:
         """No more can come: receivers take what is queued, then see the end."""
         self.over = True
         self._wake_all()
+
+    def go_on(self) -> None:
+        """More can come after all: a timer was set before the end of all that was at work."""
+        self.over = self.shut
 
     def fall_silent(self) -> None:
         """No more signals can come."""
@@ -327,6 +345,14 @@ class Inbox:
         self.signals.clear()
         self._free_conductors()
         self._wake_all()
+
+    def disown(self, failure: BaseException) -> None:
+        """In a forked child: take nothing, and have nothing. The messages are the parent's."""
+        self.failure = failure
+        self.over = self.silent = self.shut = True
+        self.signals.clear()
+        for lane in self.lanes:
+            lane.disown()
 
     # questions
 
@@ -368,8 +394,10 @@ class Inbox:
 
     # inside
 
-    def _make_lane(self, plan: LanePlan, around: Surroundings, evict_after: float | None) -> Lane:
-        return Lane(self.name, plan, self._loop, around, evict_after)
+    def _make_lane(
+        self, plan: LanePlan, around: Surroundings, evict_after: float | None, clock: Clock | None
+    ) -> Lane:
+        return Lane(self.name, plan, self._loop, around, evict_after, clock)
 
     def _around(
         self,
@@ -416,7 +444,7 @@ class Inbox:
     async def _wait_in(self, line: deque[asyncio.Future[None]]) -> None:
         future: asyncio.Future[None] = self._loop.create_future()
         line.append(future)
-        self._scheduler.poke()
+        self.scheduler.poke()
         try:
             await future
         except BaseException:
@@ -431,9 +459,21 @@ class Inbox:
             self._receivers.add(task)
             task.add_done_callback(self._receiver_left)
 
+    def _receives_again(self) -> None:
+        """What the running task has received before counts as handled."""
+        if self.scheduler.began:
+            self.current = None
+        elif self.in_hand:
+            self.in_hand.pop(asyncio.current_task(), None)  # type: ignore[arg-type]  # None is none of them
+
     def _receiver_left(self, task: "asyncio.Task[Any]") -> None:
         self._receivers.discard(task)
-        self._scheduler.poke()
+        if task in self.in_hand:
+            message = self.in_hand.pop(task)
+            error = asyncio.CancelledError() if task.cancelled() else outcome_of(task)
+            if error is not None:
+                self.unhandled(message, error)
+        self.scheduler.poke()
 
     def _sends_itself(self) -> bool:
         return self.serial and self.strand is not None and asyncio.current_task() is self.strand.task
@@ -453,7 +493,7 @@ class Inbox:
         if self._listening:
             self._listening = False
             assert self.work is not None
-            self._scheduler.add(self.work)
+            self.scheduler.add(self.work)
         elif self._listeners:
             _release_one(self._listeners)
         elif self.idle:
@@ -472,6 +512,12 @@ class Inbox:
         for future in waiting:
             if not future.done():
                 future.set_result(None)
+
+
+def outcome_of(task: "asyncio.Task[Any]") -> BaseException | None:
+    """The error of a task that has ended; the loop goes on to warn of it where nobody else asks for it."""
+    error: BaseException | None = getattr(task, "_exception")  # noqa: B009 - task.exception() asks for it
+    return error
 
 
 def _release_one(line: deque[asyncio.Future[None]]) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def instances_of(app: Any, plan: Plan, running: "Running") -> dict[str, Any]:
     """The instance for each subsystem that is written; what is deferred is made now, in field order."""
-    return {name: _instance(app, name, running) for name, each in plan.subsystems.items() if not each.wip}
+    return {name: instance_of(app, name, running) for name, each in plan.subsystems.items() if not each.wip}
 
 
 def remakers_of(
@@ -31,7 +31,8 @@ def remakers_of(
     }
 
 
-def _instance(app: Any, name: str, running: "Running") -> Any:
+def instance_of(app: Any, name: str, running: "Running") -> Any:
+    """The instance for one subsystem: what the field holds, or what that makes when it is deferred."""
     held = getattr(app, name)
     return _made(held, f"{type(app).__qualname__}.{name}", running) if isinstance(held, Deferred) else held
 

@@ -19,7 +19,7 @@ import math
 import sys
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
-from time import monotonic
+from functools import partial
 from typing import Any
 
 import attrs
@@ -27,9 +27,7 @@ import attrs
 from orchestra.errors import Closed, Full
 from orchestra.overflow import Block, BlockFirst, Drop, DropOldest, Overflow
 from orchestra.plan import LanePlan
-
-EARLY = 1e-6
-"""Seconds by which a timer may be early; those of loops that count in milliseconds are set again."""
+from orchestra.runtime.clock import Clock, Handle, LoopClock
 
 
 class Gate(enum.Enum):
@@ -58,7 +56,7 @@ class Ticket:
         """It is the one sender that waits under `BlockFirst`."""
         self.due: float | None = None
         """When its sender waits no longer."""
-        self.timer: asyncio.TimerHandle | None = None
+        self.timer: Handle | None = None
 
     def wake(self) -> None:
         """Let its sender look what has become of it."""
@@ -95,7 +93,8 @@ class Lane:
 
     Generated code reads `queue`, `room`, `congested`, `displaces` and `pressed`; who takes a message calls
     `relieve` when the lane is pressed. `early` counts what was dropped because of the mark, `displaced` what
-    `DropOldest` threw out, `dropped` the rest by reason. `evict_after` is in seconds.
+    `DropOldest` threw out, `dropped` the rest by reason. `evict_after` is in seconds of the clock, which is
+    that of the loop where none is given.
     """
 
     __slots__ = (
@@ -138,6 +137,7 @@ class Lane:
         loop: asyncio.AbstractEventLoop,
         around: Surroundings,
         evict_after: float | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.subsystem = subsystem
         self.priority = plan.priority
@@ -165,9 +165,9 @@ class Lane:
         self._spare = 0
         self._keeps = False
         self.loop = loop
-        self._clock = loop.time if isinstance(loop, asyncio.BaseEventLoop) else monotonic
+        self._clock = clock or LoopClock(loop)
         self._around = around
-        self._watch: asyncio.TimerHandle | None = None
+        self._watch: Handle | None = None
         self._watchers: dict[Callable[[], object], None] = {}
 
     @property
@@ -293,7 +293,7 @@ class Lane:
             self.withdraw(ticket)
             raise
         finally:
-            self.blocked_seconds += self._clock() - ticket.since
+            self.blocked_seconds += self._clock.time() - ticket.since
             if ticket.timer is not None:
                 ticket.timer.cancel()
         return self._use(ticket, entry, message)
@@ -378,6 +378,13 @@ class Lane:
         self._shut(Gate.SHUT)
         self._bury_all(reason)
 
+    def disown(self) -> None:
+        """In a forked child: take nothing, and have nothing."""
+        self._gate = Gate.SHUT
+        self.room = 0
+        self.displaces = self.congested = self.stalled = False
+        self.queue.clear()
+
     def withdraw(self, ticket: Ticket) -> None:
         """Give up a place, kept or waited for: it goes to the next. A ticket that has none is let go."""
         if ticket.granted:
@@ -429,19 +436,15 @@ class Lane:
         return ticket
 
     def _ticket(self, *, first: bool) -> Ticket:
-        return Ticket(self.loop.create_future(), self._clock(), first=first)
+        return Ticket(self.loop.create_future(), self._clock.time(), first=first)
 
     def _set_timer(self, ticket: Ticket, wait: float) -> None:
-        ticket.timer = self.loop.call_later(wait, self._wait_ran_out, ticket, ticket.since + wait)
+        ticket.timer = self._clock.call_later(wait, partial(self._wait_ran_out, ticket))
 
-    def _wait_ran_out(self, ticket: Ticket, due: float) -> None:
-        if ticket not in self.waiting:
-            return
-        if (early := due - self._clock()) > EARLY:
-            ticket.timer = self.loop.call_later(max(early, 0.001), self._wait_ran_out, ticket, due)
-            return
-        self._give_up(ticket, "waited")
-        self._mark()
+    def _wait_ran_out(self, ticket: Ticket) -> None:
+        if ticket in self.waiting:
+            self._give_up(ticket, "waited")
+            self._mark()
 
     def _mark(self) -> None:
         self.congested = self.pressed = True
@@ -458,7 +461,7 @@ class Lane:
     def _look_again(self, taken: int, unchanged: int) -> None:
         """Every quarter of `evict_after`: has a message been taken since blocking senders began to wait?"""
         assert self.evict_after is not None
-        self._watch = self.loop.call_later(self.evict_after / 4, self._look, taken, unchanged + 1)
+        self._watch = self._clock.call_later(self.evict_after / 4, partial(self._look, taken, unchanged + 1))
 
     def _look(self, taken: int, unchanged: int) -> None:
         self._watch = None

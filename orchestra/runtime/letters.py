@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from orchestra.runtime.log import logger
+from orchestra.runtime.telling import raise_soon
 
 QUIET = 10.0
 """Seconds after a line about a subsystem and reason in which no other one is logged."""
@@ -48,8 +49,9 @@ class Letters:
         """Hand a letter over."""
         try:
             self._hook(letter)
-        except (Exception, asyncio.CancelledError):
+        except BaseException as error:
             logger.exception("the dead_letters hook failed on a message to %r", letter.subsystem)
+            raise_soon(error)
         self.buried(letter)
 
     def close(self) -> None:

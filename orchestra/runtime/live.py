@@ -5,6 +5,7 @@ from typing import Any
 
 from orchestra.context import Context
 from orchestra.runtime.inbox import Inbox
+from orchestra.runtime.threads.door import Door
 from orchestra.runtime.timers import PartTimers
 from orchestra.timer import Missed, Timer
 
@@ -14,6 +15,7 @@ class LiveContext(Context[Any, Any, Any]):
 
     __slots__ = (
         "__anext__",
+        "_door",
         "_finish",
         "_inbox",
         "_stop",
@@ -36,8 +38,10 @@ class LiveContext(Context[Any, Any, Any]):
         stop: Callable[[], None],
         finish: Callable[[], None],
         timers: PartTimers,
+        door: Door,
     ) -> None:
         self._inbox = inbox
+        self._door = door
         self._stop = stop
         self._finish = finish
         self._timers = timers
@@ -53,23 +57,29 @@ class LiveContext(Context[Any, Any, Any]):
         return self._inbox.over
 
     def stop(self) -> None:
+        self._door.check(self.name)
         self._stop()
 
     def finish(self) -> None:
+        self._door.check(self.name)
         self._finish()
 
     def send_after(self, delay: float, message: Any) -> Timer:
+        self._door.check(self.name)
         return self._timers.send_after(delay, message)
 
     def send_every(
         self, interval: float, factory: Callable[[], Any], *, missed: Missed = Missed.SKIP
     ) -> Timer:
+        self._door.check(self.name)
         return self._timers.send_every(interval, factory, missed)
 
     def set_deadline(self, when: float | None) -> None:
+        self._door.check(self.name)
         self._timers.set_deadline(when)
 
     def set_timeout(self, seconds: float | None) -> None:
+        self._door.check(self.name)
         self._timers.set_timeout(seconds)
 
     def __repr__(self) -> str:

@@ -18,11 +18,12 @@ class LaneMeters:
 
     `received` counts what was taken, that of failed handlers too; `evicted` what was accepted and will
     never be handled, thrown out by `DropOldest` or dead-lettered. `dropped_by` has the reasons: "congested"
-    (dropped at once), "waited" (no room within the wait), "full" (a `try_send`), "oldest" (thrown out),
-    "behind the first", "stalled" (the receiver took nothing for `evict_after`), "closed" (the subscriber had
-    ended). `blocked` counts how often a sender had to wait, `blocked_seconds` for how long in all, `waiting`
-    those that wait now. `peak` is the longest the queue was seen: exact when the lane was full, else looked
-    at once in a batch of messages.
+    (dropped at once), "waited" (no room within the wait), "full" (a `try_send`, or a delayed message under
+    `Fail`), "oldest" (thrown out), "behind the first", "stalled" (the receiver took nothing for
+    `evict_after`), "missed" (a tick that only other subscribers took), "closed" (the subscriber had ended);
+    of a subsystem that is only planned "wip". `blocked` counts how often a sender had to wait,
+    `blocked_seconds` for how long in all, `waiting` those that wait now. `peak` is the longest the queue was
+    seen: exact when the lane was full, else looked at once in a batch of messages.
     """
 
     sent: int

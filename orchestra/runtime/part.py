@@ -1,4 +1,4 @@
-"""One subsystem while it runs: its lives, each from `started` to its end, and what goes wrong in them."""
+"""One subsystem while it runs: what it is wired with, and its lives, which follow each other."""
 
 import asyncio
 import contextvars
@@ -12,18 +12,14 @@ from orchestra.messages import class_of
 from orchestra.plan import SubsystemPlan
 from orchestra.runtime.clock import Handle
 from orchestra.runtime.inbox import Inbox, Order
+from orchestra.runtime.life import Life, begun
 from orchestra.runtime.lives import Lives
 from orchestra.runtime.log import logger
-from orchestra.runtime.owned import Owned
 from orchestra.runtime.scheduler import Scheduler, Step
-from orchestra.runtime.strand import Strand, park
-from orchestra.runtime.telling import note, told
+from orchestra.runtime.telling import told
 from orchestra.runtime.threads.worker import Worker
 
 T = TypeVar("T")
-
-REMINDER = 10.0
-"""Seconds between two lines about a life that has failed and does not end."""
 
 
 class Supervisor(Protocol):
@@ -46,39 +42,28 @@ class Supervisor(Protocol):
     def life_ended(self, part: "Part", error: BaseException | None) -> None:
         """A life is over, with its failure or without."""
 
-    def part_ended(self, part: "Part", error: BaseException | None) -> None:
-        """The last life is over."""
+    def part_ended(self, part: "Part", error: BaseException | None = None) -> None:
+        """The last life is over; an error is one that nobody has been told yet."""
 
 
 class Part:
     """A subsystem, its inbox, and its lives, of which there are several when it may start again.
 
-    Each life has a strand, which runs `started`, serves until the inbox is over, waits for the tasks of
-    the subsystem, and runs `stopped`. The plain functions of a synchronous Actor run from the ready-queue
-    meanwhile, in the same context. When a life has failed and may be followed by another one, that begins
-    after its backoff; until then nothing of the subsystem runs.
+    When a life has failed and may be followed by another one, that begins after its backoff; until then
+    nothing of the subsystem runs. `life` is the present one, None between two and after the last; `done` says
+    that that was it, `given_up` that the orchestra has ended without waiting for it.
 
-    `asked_to_stop` says that the orchestra is to stop when it has ended, or before; `winding_up` that
-    the life only waits for its tasks. `actor` is what is called of the `instance`: itself, or a
-    face of it. `equip` makes an instance the one that serves, `remake` gives a
-    fresh one for the next life. What is in `leftovers` is called when a life is over, and must not raise.
+    `asked_to_stop` says that the orchestra is to stop when it has ended, or before. `actor` is what is called
+    of the `instance`: itself, or a face of it. `equip` makes an instance the one that serves, `remake`
+    gives a fresh one for the next life. What is in `leftovers` is called at the end of a life, perhaps more
+    than once, and must not raise.
     """
 
     __slots__ = (
-        "_again",
-        "_alive",
         "_backoff",
-        "_cancelled",
         "_context",
-        "_delay",
-        "_error",
-        "_given_up",
         "_loop",
-        "_lost",
-        "_outside",
-        "_reminder",
         "_scheduler",
-        "_serving",
         "_stopping",
         "_supervisor",
         "actor",
@@ -86,16 +71,16 @@ class Part:
         "ctx",
         "done",
         "equip",
+        "given_up",
         "inbox",
         "instance",
         "leftovers",
+        "life",
         "lives",
         "name",
-        "owned",
         "plan",
         "remake",
         "serve",
-        "winding_up",
         "work",
         "worker",
     )
@@ -119,39 +104,29 @@ class Part:
         self.worker: Worker | None = None
         self.equip: Callable[[Any], None] = lambda actor: None
         self.remake: Callable[[], Any] | None = None
-        self.lives = Lives(None if plan is None else plan.restart)
-        self.owned = Owned(inbox, self._task_failed)
         self.leftovers: list[Callable[[], None]] = []
+        self.lives = Lives(None if plan is None else plan.restart)
+        self.life: Life | None = None
         self.done = False
-        self.winding_up = False
+        self.given_up = False
         self.asked_to_stop = False
         self._scheduler = scheduler
         self._supervisor = supervisor
-        self._error: BaseException | None = None
-        self._serving = False
-        self._alive = False
-        self._stopping = False
-        self._given_up = False
         self._backoff: Handle | None = None
-        self._reminder: asyncio.TimerHandle | None = None
-        self._lost: BaseException | None = None
-        self._outside = False
-        self._cancelled = False
-        self._again = True
-        self._delay: float | None = None
+        self._stopping = False
 
     def launch(self, loop: asyncio.AbstractEventLoop) -> None:
         """Let the first life begin at the next turn."""
         self._loop = loop
         self._context = contextvars.copy_context()
-        self._begin()
+        self._begin(first=True)
 
     def stop(self, failure: BaseException | None) -> None:
         """Take no further message, and begin no further life."""
         self.inbox.stop(failure)
         self._stopping = True
-        if self._reminder is not None:
-            self._reminder.cancel()
+        if self.life is not None:
+            self.life.no_next()
         if self._backoff is not None:
             self._backoff.cancel()
             self._backoff = None
@@ -159,35 +134,23 @@ class Part:
 
     def cancel(self) -> None:
         """Cancel all that runs of it."""
-        self.task.cancel()
-        self.owned.cancel()
+        if self.life is not None:
+            self.life.cancel()
 
     def close(self) -> None:
         """The orchestra has ended; what still runs of this part was given up."""
-        self._given_up = True
+        self.given_up = True
         self.inbox.close("stopped")
 
     def fail(self, error: BaseException) -> None:
-        """End this life with a failure that comes from outside its strand.
+        """End the present life with a failure that comes from outside its strand; see `Life.fail`.
 
-        The running handler is cancelled; when it swallows that, the life still takes nothing more. A
-        further failure of the same life is logged, and noted at the first one.
+        Between two lives, and after the last, it is only logged.
         """
-        first = self._lost or self._error
-        if first is None and self._alive:
-            if self._serving:
-                self._serve_no_more()
-                self._go_on()
-            else:
-                self._cancelled = True
-                self.task.cancel()
-            self._outside = True
-            self.inbox.order(Order.FAIL)
-            self._lose(error)
-        elif first is not error and not _is_told_off(error):
+        if self.life is not None:
+            self.life.fail(error)
+        else:
             logger.error("%r failed too: %s", self.name, told(error))
-            if first is not None:
-                note(first, f"and {self.name!r} failed too: {told(error)}")
 
     def spawn(self, coroutine: Coroutine[Any, Any, T], *, name: str | None = None) -> "asyncio.Task[T]":
         """Run a coroutine in a task that belongs to this life; see `Context.spawn`."""
@@ -196,28 +159,24 @@ class Part:
                 f"{self.name!r} was to spawn {coroutine!r}, which is no coroutine: call an async function, "
                 "ctx.spawn(work())"
             )
-        if not self._alive or self._given_up:
+        if self.life is None or self.given_up:
             coroutine.close()
             closed = Closed(f"{self.name!r} spawns nothing more: it has ended", None, self.name)
             raise closed from self.inbox.failure
-        return self.owned.spawn(coroutine, name)
+        return self.life.owned.spawn(coroutine, name)
+
+    def runs(self, task: "asyncio.Task[Any] | None") -> bool:
+        """Whether a task is its own: that of its strand, or one that it has spawned."""
+        return self.life is not None and (task is self.life.task or task in self.life.owned)
 
     @property
-    def task(self) -> "asyncio.Task[None]":
-        """The Task in which everything asynchronous of this life runs, save what it has spawned."""
-        assert self.inbox.strand is not None
-        return self.inbox.strand.task
+    def at_work(self) -> bool:
+        """Whether a handler, a hook or `run` may be running."""
+        return self.life is not None and not self.life.waits
 
     def where(self) -> str:
         """Where the subsystem and its tasks stand in their source."""
-        assert self.inbox.strand is not None
-        own = [] if self.winding_up and self.owned else [self._where()]
-        return ", ".join([*own, *self.owned.places()])
-
-    def _where(self) -> str:
-        assert self.inbox.strand is not None
-        in_thread = None if self.worker is None else self.worker.where()
-        return in_thread or self.inbox.strand.where()
+        return "between two lives" if self.life is None else self.life.where()
 
     def obey(self, order: Order) -> None:
         """After a failure from outside, nothing more is taken: it is as if the inbox had ended."""
@@ -229,7 +188,8 @@ class Part:
 
     def served(self) -> None:
         """There is nothing more to take, for good: the strand goes on to the end."""
-        self._go_on()
+        assert self.life is not None
+        self.life.go_on()
 
     def again(self) -> None:
         """The budget is spent and there may be more: go on at the next turn."""
@@ -239,11 +199,8 @@ class Part:
 
     def broke(self, error: BaseException, message: Any) -> int:
         """A plain handler raised: the strand ends with it."""
-        self.inbox.current = None if self._lost is not None else message
-        self._error = error
-        for lane in self.inbox.lanes:
-            lane.relieve()
-        self._go_on()
+        assert self.life is not None
+        self.life.broke(error, message)
         return 0
 
     def handle_other(self, message: Any) -> Any:
@@ -256,172 +213,52 @@ class Part:
         if inspect.isawaitable(result):
             await result
 
-    @property
-    def _is_left_behind(self) -> bool:
-        """Whether the orchestra has given this part up, or the loop was closed under it."""
-        return self.inbox.shut or self.task.get_loop().is_closed()
+    # called by its lives
 
-    # its lives
+    def renew(self) -> None:
+        """Make the instance for a life that is not the first."""
+        if self.remake is not None:
+            self.equip(self.remake())
 
-    def _begin(self) -> None:
-        """Make a strand for a new life and let it run at the next turn."""
+    def is_failure(self, error: BaseException) -> bool:
+        """Whether an error is more than the end that was given."""
+        return self._supervisor.is_failure(self, error)
+
+    def bury_current(self, error: BaseException) -> None:
+        """What was being handled when the life ended is dead-lettered."""
+        self._supervisor.bury_current(self, error)
+
+    def failed(self, error: BaseException, *, again: bool) -> float | None:
+        """The life fails: the seconds until the next one, or None when there is to be none."""
+        return self._supervisor.part_failed(self, error, again=again)
+
+    def life_over(self, life: Life) -> None:
+        """Let the next life begin after its backoff, unless something has asked for the end meanwhile."""
+        self.life = None
+        self._supervisor.life_ended(self, life.lost)
+        if life.delay is None or self._stopping or self.asked_to_stop or self.inbox.shut:
+            self._conclude()
+        else:
+            self._backoff = self._supervisor.later(life.delay, partial(self._begin, first=False))
+
+    def collapsed(self, error: BaseException) -> None:
+        """What stands around the subsystem's own code went wrong: that is the end, too."""
+        self._conclude(error)
+
+    # inside
+
+    def _begin(self, *, first: bool) -> None:
+        """Let a new life begin at the next turn."""
         self._backoff = None
-        first = self.inbox.strand is None
         if not first:
             self.lives.restarts += 1
-        name, scheduler = f"orchestra:{self.name}", self._scheduler
-        strand = self._context.copy().run(
-            Strand, self._live(first), self._loop, name, scheduler.poke, scheduler
-        )
-        self._alive = True
-        self.inbox.strand = strand
-        self.inbox.work = strand.step
-        self._scheduler.add(strand.step)
+        self.life = begun(self, self._context, self._loop, self._scheduler, first=first)
 
-    async def _live(self, first: bool) -> None:
-        """A whole life. It awaits `serve` itself: each coroutine between costs time at each step."""
-        started = False
-        try:
-            if not first and self.remake is not None:
-                self.equip(self.remake())
-            await self._call_hook("started")
-            started = True
-            self._raise_failure()
-            if self.work is not None:
-                await self._serve_by(self.work)
-            elif self.serve is not None:
-                await self.serve()
-        except BaseException as raised:
-            self._take(raised)
-        await self._let_go_of_life()
-        if started:
-            self._again = False
-            try:
-                await self._call_hook("stopped")
-            except BaseException as raised:
-                self._take(raised, "stopped() of ")
-            await self._let_go_of_life()
-        self._end()
-
-    def _take(self, raised: BaseException, origin: str = "") -> None:
-        """Take what was raised for the end of this life; after its failure it is only noted there."""
-        if isinstance(raised, GeneratorExit) and self._is_left_behind:
-            raise raised  # it is collected: there is nobody to tell
-        if self._cancelled:
-            self._cancelled = False
-            self.task.uncancel()
-        lost, self._error = self._lost, None
-        self._supervisor.bury_current(self, lost or raised)
-        if lost is None:
-            if self._supervisor.is_failure(self, raised):
-                self._lose(raised)
-        elif raised is not lost and not _is_told_off(raised):
-            logger.error("%s%r then raised %s", origin, self.name, told(raised))
-            note(lost, f"and {origin}{self.name!r} then raised {told(raised)}")
-
-    def _lose(self, error: BaseException) -> None:
-        """This life has failed; what it has yet to do is bounded by the stop that may follow."""
-        self._lost = error
-        self._delay = self._supervisor.part_failed(self, error, again=self._again)
-        if self._delay is not None:
-            self._reminder = self._loop.call_later(REMINDER, self._remind)
-
-    def _remind(self) -> None:
-        """What swallows its cancellation keeps the next life from beginning: that is not to go unseen."""
-        logger.warning("%r is to start again, but its last life goes on: %s", self.name, self.where())
-        self._reminder = self._loop.call_later(REMINDER, self._remind)
-
-    async def _let_go_of_life(self) -> None:
-        """See to the end of all that belongs to this life beside its strand.
-
-        Its timers are cancelled, and its tasks are waited for; those of a life that failed are cancelled
-        before. The next life does not begin earlier.
-        """
-        for leave in self.leftovers:
-            leave()
-        self.winding_up = True
-        while self.owned:
-            if self._lost is not None:
-                self.owned.cancel()
-            try:
-                await self.owned.wait()
-            except BaseException as raised:
-                self._take(raised)
-        self.winding_up = False
-
-    def _task_failed(self, error: BaseException) -> None:
-        if self._supervisor.is_failure(self, error):
-            self.fail(error)
-
-    def _raise_failure(self) -> None:
-        """A failure from outside came while `started` ran, and the cancellation was swallowed."""
-        if self._lost is not None:
-            raise self._lost
-
-    def _end(self) -> None:
-        """The life is over: what it leaves to the next one stays in the inbox."""
-        lost, delay, outside = self._lost, self._delay, self._outside
-        if self.worker is not None:
-            self.worker.end()
-        self._alive = self._outside = self._cancelled = False
-        self._lost = self._error = self._delay = None
-        self._again = True
-        if self._reminder is not None:
-            self._reminder.cancel()
-        self.inbox.pause()
-        self._supervisor.life_ended(self, lost)
-        if delay is not None and not self._stopping:
-            self._backoff = self._supervisor.later(delay, self._begin)
-            return
-        self._conclude()
-        if isinstance(lost, (KeyboardInterrupt, SystemExit)) and not outside:
-            self.task.add_done_callback(asyncio.Task.exception)  # the loop raises it: nobody else asks for it
-            raise lost
-
-    def _conclude(self) -> None:
+    def _conclude(self, error: BaseException | None = None) -> None:
         """No other life follows."""
+        self.life = None
         self.done = True
-        self._supervisor.part_ended(self, None)
-
-    async def _serve_by(self, work: Step) -> None:
-        """Let the ready-queue call `work` in the context of the strand, until it has no more to do."""
-        inbox = self.inbox
-        assert inbox.strand is not None
-        run: Any = inbox.strand.context.run
-        inbox.work = partial(run, work)
-        self._serving = True
-        self._scheduler.add(inbox.work)
-        try:
-            while self._serving:
-                await park
-        finally:
-            self._serving = False
-            self._serve_no_more()
-        if self._error is not None:
-            raise self._error
-
-    async def _call_hook(self, name: str) -> None:
-        if self.plan is not None and name in self.plan.hooks:
-            hook = partial(getattr(self.actor, name), self.ctx)
-            result = hook() if self.worker is None else await self.worker.call(hook)
-            if inspect.isawaitable(result):
-                await result
-
-    def _go_on(self) -> None:
-        """Plain functions have served: the strand takes over again."""
-        assert self.inbox.strand is not None
-        if self._serving:
-            self._serving = False
-            self._scheduler.add(self.inbox.strand.step)
-
-    def _serve_no_more(self) -> None:
-        """The strand goes on, perhaps because it was cancelled: no plain function is called any more."""
-        inbox = self.inbox
-        assert inbox.strand is not None
-        assert inbox.work is not None
-        self._scheduler.discard(inbox.work)
-        inbox.work = inbox.strand.step
-        inbox.idle = False
+        self._supervisor.part_ended(self, error)
 
     def _handler(self, message: Any) -> Callable[..., Any]:
         assert self.plan is not None
@@ -433,10 +270,3 @@ class Part:
         raise AssertionError(
             f"{self.name!r} was given a {type(message).__qualname__}, and it has no route here"
         )
-
-
-def _is_told_off(raised: BaseException) -> bool:
-    """Whether a life ended so only because it was told to, after a failure from outside."""
-    return isinstance(raised, asyncio.CancelledError) or (
-        isinstance(raised, Closed) and raised.message is None
-    )

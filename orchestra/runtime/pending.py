@@ -12,24 +12,38 @@ from orchestra.carrying import replies_of
 from orchestra.errors import NoReply
 from orchestra.messages import shown
 from orchestra.reply import Reply
+from orchestra.runtime.lane import Lane, Ticket
 
 
 class Keeper(Protocol):
-    """What a pending ask needs of the orchestra that keeps it."""
+    """What a pending ask needs of the orchestra that keeps it, and of that which has its reply."""
 
     loop: AbstractEventLoop
     thread: int
 
-    def handed_on(self, pending: "Pending") -> None: ...
-    def count_late(self, pending: "Pending") -> None: ...
+    def handed_on(self, pending: "Pending") -> None:
+        """Other subsystems than before have the reply."""
+
+    def handed_back(self, pending: "Pending") -> None:
+        """It was not taken by those that it was handed on to, so those who had it before still do."""
+
+    def count_late(self, pending: "Pending") -> None:
+        """An answer came too late."""
+
+    def welcome(self, pending: "Pending") -> None:
+        """A subsystem of this orchestra has a reply that is waited for in another one."""
+
+    def dismiss(self, pending: "Pending") -> None:
+        """None has it any more, or nobody waits for it."""
 
 
 class Pending:
     """The asker's side of one ask, and the edge of its asker in the graph of who waits for whom.
 
-    `holders` are the subsystems that were last sent the reply; `asker` is the one whose own strand waits
-    for it, or None for any other task. `over` says that there is an outcome; `when_over` is called then, in
-    the event loop. `on_the_way` says that a message with the reply is being sent just now.
+    `holders` are the subsystems that were last sent the reply, of the orchestra `place`; `asker` is the one
+    whose own strand waits for it, or None for any other task. `over` says that there is an outcome;
+    `when_over` is called then, in the event loop. `on_the_way` counts the messages with the reply that are
+    being sent just now.
     """
 
     __slots__ = (
@@ -42,18 +56,19 @@ class Pending:
         "keeper",
         "on_the_way",
         "over",
+        "place",
         "when_over",
     )
 
     def __init__(self, keeper: Keeper) -> None:
-        self.keeper = keeper
+        self.keeper = self.place = keeper
         self._unclaimed = [None]
         self._value: Any = None
         self._error: Exception | None = None
         self.asked: type | None = None
         self.asker: str | None = None
         self.holders: tuple[str, ...] = ()
-        self.on_the_way = False
+        self.on_the_way = 0
         self.over = False
         self.when_over: Callable[[], object] | None = None
 
@@ -72,7 +87,7 @@ class Pending:
     def answer(self, value: Any, error: Exception | None = None) -> bool:
         """Give the asker its answer; False when that comes too late."""
         if not self.claim():
-            self.keeper.count_late(self)
+            self.place.count_late(self)
             return False
         if get_ident() == self.keeper.thread:
             self._settle(value, error)
@@ -114,7 +129,7 @@ class Pending:
         """Let the ask raise `NoReply`, unless there is an outcome."""
         if self.claimed:
             return
-        error = NoReply(f"no reply to {self.kind} from {self.told}: {why}", message, self.target)
+        error = NoReply(f"no reply to {self.kind} from {self.told}: {why}", message, self.holder)
         error.__cause__ = cause
         self.fail(error)
 
@@ -125,12 +140,30 @@ class Pending:
         else:
             self.holders = tuple(holder for holder in self.holders if holder != name)
 
-    def hand_to(self, names: tuple[str, ...]) -> None:
-        """These are the holders from now on. A circle that is closed by it ends the ask."""
-        if names != self.holders:
-            self.holders = names
-            if self.asker is not None:
-                self.keeper.handed_on(self)
+    def hand_to(self, names: tuple[str, ...], place: Keeper) -> None:
+        """These are the holders from now on, subsystems of the orchestra `place`.
+
+        Of one in another event loop nothing is known: only the reply itself tells when it is gone.
+        """
+        if place.loop is not self.keeper.loop:
+            names, place = (), self.keeper
+        if place is not self.place:
+            self._move(place)
+        self.holders = names
+
+    def leave(self) -> None:
+        """Nobody waits any more."""
+        self.when_over = None
+        self.claim()
+        if self.place is not self.keeper:
+            self.place.dismiss(self)
+
+    def _move(self, place: Keeper) -> None:
+        if self.place is not self.keeper:
+            self.place.dismiss(self)
+        self.place = place
+        if place is not self.keeper:
+            place.welcome(self)
 
     def outcome(self) -> Any:
         """What the ask returns, or raises."""
@@ -144,9 +177,14 @@ class Pending:
             del error
 
     @property
-    def target(self) -> str | None:
+    def holder(self) -> str | None:
         """The subsystem that has the reply, where it is a single one."""
         return self.holders[0] if len(self.holders) == 1 else None
+
+    @property
+    def target(self) -> str | None:
+        """The same, where it is of the asker's own orchestra: another one is no part of a circle."""
+        return self.holder if self.place is self.keeper else None
 
     @property
     def lane(self) -> None:
@@ -176,33 +214,68 @@ class Pending:
 
 
 class HandingOn:
-    """While a message is sent: its receivers have its replies; when they did not get it, those as before.
+    """While a message is sent: its receivers have its replies; those that did not take it have them not.
 
-    Who is asked by another orchestra than the one that this message is sent in has no holder here.
+    When nobody took it, or its sender got an error, those who had the replies before have them still.
     """
 
-    __slots__ = ("_before", "_keeper", "_names", "taken")
+    __slots__ = ("_before", "_names", "_place", "_seen", "_took")
 
-    def __init__(self, pendings: Iterable[Pending], names: tuple[str, ...], keeper: Keeper | None) -> None:
-        self._before = [(pending, pending.holders) for pending in pendings]
+    def __init__(self, pendings: Iterable[Pending], names: tuple[str, ...], place: Keeper) -> None:
+        self._before = [(pending, pending.holders, pending.place) for pending in pendings]
         self._names = names
-        self._keeper = keeper
-        self.taken = False
+        self._place = place
+        self._took: tuple[str, ...] = ()
+        self._seen = False
+
+    @property
+    def taken(self) -> bool:
+        """Whether somebody has taken the message."""
+        return bool(self._took)
+
+    def begin(self) -> None:
+        """The message is on the way."""
+        for pending, _, _ in self._before:
+            pending.on_the_way += 1
+            pending.hand_to(self._names, self._place)
+
+    def note(self, lane: Lane, outcome: Ticket | bool) -> None:
+        """A lane has taken the message or not, or lets it wait."""
+        if outcome is True:
+            self._took += (lane.subsystem,)
+        if outcome:
+            self.look()
+
+    def look(self) -> None:
+        """It is not only tried: a circle that is closed by it ends the ask."""
+        if not self._seen:
+            self._seen = True
+            for pending, before, place in self._before:
+                if (before, place) != (self._names, self._place):
+                    pending.keeper.handed_on(pending)
+
+    def end(self, *, failed: bool = False) -> None:
+        """It is on the way no longer; `failed` says that its sender got an error."""
+        missing = {name for name in self._names if name not in self._took}
+        for pending, before, place in self._before:
+            pending.on_the_way -= 1
+            left = tuple(name for name in pending.holders if name not in missing)
+            if left == pending.holders and (left or self._took):
+                continue
+            if left and not failed:
+                pending.holders = left
+            elif not left or place is self._place:
+                pending.hand_to((*left, *(name for name in before if name not in left)), place)
+                pending.place.handed_back(pending)
 
     def __enter__(self) -> "HandingOn":
-        for pending, _ in self._before:
-            pending.on_the_way = True
-            pending.hand_to(self._names if pending.keeper is self._keeper else ())
+        self.begin()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        nowhere = error is not None or (not self.taken and len(self._names) < 2)
-        for pending, before in self._before:
-            pending.on_the_way = False
-            if nowhere and pending.holders == self._names:
-                pending.hand_to(before)
+        self.end(failed=error is not None)
 
 
 def pendings_of(message: Any, fields: tuple[str, ...]) -> tuple[Pending, ...]:

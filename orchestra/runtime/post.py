@@ -25,6 +25,13 @@ from orchestra.runtime.pending import HandingOn, Keeper, pendings_of
 Places: TypeAlias = list[tuple[Lane, Any]]
 """The lanes that a message goes to, each with the entry that is put there."""
 
+Note: TypeAlias = Callable[[Lane, Ticket | bool], None]
+"""What is told of each lane whether it took the message, or that the message waits there."""
+
+
+def _ignore(lane: Lane, outcome: Ticket | bool) -> None:
+    """Nobody wants to know."""
+
 
 @attrs.frozen
 class Way:
@@ -77,9 +84,8 @@ class Post:
         places, way = self.places(message, priority, overflow)
         if not way.replies:
             return await self.spread(places, message, overflow) and not way.wip
-        with self._handing_on(message, way, places) as handing:
-            handing.taken = await self.spread(places, message, overflow) and not way.wip
-            return handing.taken
+        with self.handing_on(message, way, places) as handing:
+            return await self.spread(places, message, overflow, note=handing.note) and not way.wip
 
     def try_send(
         self, message: Any, priority: Priority | None = None, overflow: Overflow | None = None
@@ -88,12 +94,17 @@ class Post:
         places, way = self.places(message, priority, overflow)
         if not way.replies:
             return self.spread_now(places, message, overflow) and not way.wip
-        with self._handing_on(message, way, places) as handing:
-            handing.taken = self.spread_now(places, message, overflow) and not way.wip
-            return handing.taken
+        with self.handing_on(message, way, places) as handing:
+            return self.spread_now(places, message, overflow, handing.note) and not way.wip
 
     async def spread(
-        self, places: Places, message: Any, overflow: Overflow | None = None, *, others: bool = False
+        self,
+        places: Places,
+        message: Any,
+        overflow: Overflow | None = None,
+        *,
+        others: bool = False,
+        note: Note = _ignore,
     ) -> bool:
         """Offer to every lane at once, and wait side by side for those that had no room.
 
@@ -101,25 +112,21 @@ class Post:
         where it still waits. A lane that fails does so when the rest is done. A receiver that ends meanwhile
         is passed over where there are more of them; `others` says that these places are not all.
         """
-        if len(places) == 1 and not others:
+        if len(places) == 1 and not others and note is _ignore:
             lane, entry = places[0]
             return await lane.put(entry, message, overflow)
-        offered = offer(places, lambda lane, entry: lane.admit(entry, message, overflow))
-        redeemed = await _redeem_all(offered.tickets, message)
+        offered = offer(places, lambda lane, entry: lane.admit(entry, message, overflow), note)
+        redeemed = await _redeem_all(offered.tickets, message, note)
         return offered.outcome(redeemed, every=len(offered.tickets) == len(places) and not others)
 
-    def spread_now(self, places: Places, message: Any, overflow: Overflow | None = None) -> bool:
+    def spread_now(
+        self, places: Places, message: Any, overflow: Overflow | None = None, note: Note = _ignore
+    ) -> bool:
         """As `spread`, without waiting."""
-        taken = True
-        error: BaseException | None = None
-        for lane, entry in places:
-            try:
-                taken = lane.put_now(entry, message, overflow) and taken
-            except (Full, Closed) as refusal:
-                error = error or refusal
-        if error is not None:
-            raise error
-        return taken
+        offered = offer(places, lambda lane, entry: lane.put_now(entry, message, overflow), note)
+        if offered.error is not None:
+            raise offered.error
+        return offered.taken
 
     def known_way(self, kind: type) -> Way | None:
         """The way of messages of a class, if one has gone there before."""
@@ -133,13 +140,12 @@ class Post:
         self.drop_for(way.wip)
         return self.living(places, len(places)), way
 
-    def lay(self, message: Any) -> tuple[Places, tuple[str, ...]]:
+    def lay(self, message: Any) -> tuple[Places, Way]:
         """The lanes of all receivers and what to put into each, with all that can be wrong found beforehand.
 
-        And the names of those that are only planned. Nothing is put or counted yet.
+        Nothing is put or counted yet.
         """
-        places, way = self._laid(message, None, None)
-        return places, way.wip
+        return self._laid(message, None, None)
 
     def _laid(self, message: Any, priority: Priority | None, overflow: Overflow | None) -> tuple[Places, Way]:
         box = message if isinstance(message, Box) else None
@@ -163,7 +169,9 @@ class Post:
         for name in planned:
             self._count_planned(name)
 
-    def _handing_on(self, message: Any, way: Way, places: Places) -> HandingOn:
+    def handing_on(self, message: Any, way: Way, places: Places) -> HandingOn:
+        """What becomes of the replies in a message that is sent."""
+        assert self._keeper is not None
         return HandingOn(pendings_of(message, way.replies), way.receivers_at(places), self._keeper)
 
     def _count_planned(self, name: str) -> None:
@@ -265,7 +273,7 @@ class Offered:
         return taken
 
 
-def offer(places: Places, admit: Callable[[Lane, Any], Ticket | bool]) -> Offered:
+def offer(places: Places, admit: Callable[[Lane, Any], Ticket | bool], note: Note = _ignore) -> Offered:
     """Offer a message to each lane at once, by `admit`."""
     taken = True
     tickets: list[tuple[Lane, Ticket, Any]] = []
@@ -276,6 +284,7 @@ def offer(places: Places, admit: Callable[[Lane, Any], Ticket | bool]) -> Offere
         except (Full, Closed) as refusal:
             error = error or refusal
         else:
+            note(lane, outcome)
             if isinstance(outcome, Ticket):
                 tickets.append((lane, outcome, entry))
             else:
@@ -300,10 +309,10 @@ def _not_permitted(lane: Lane, overflow: Overflow, message: Any) -> UndeclaredOv
 
 
 async def _redeem_all(
-    tickets: list[tuple[Lane, Ticket, Any]], message: Any
+    tickets: list[tuple[Lane, Ticket, Any]], message: Any, note: Note
 ) -> Sequence[bool | BaseException]:
     """Wait for all the tickets, side by side; a lane that is closed meanwhile gives its `Closed`."""
-    waits = [_redeem(lane, ticket, entry, message) for lane, ticket, entry in tickets]
+    waits = [_redeem(lane, ticket, entry, message, note) for lane, ticket, entry in tickets]
     if len(waits) <= 1:
         return [await wait for wait in waits]
     try:
@@ -314,8 +323,10 @@ async def _redeem_all(
         raise
 
 
-async def _redeem(lane: Lane, ticket: Ticket, entry: Any, message: Any) -> bool | Closed:
+async def _redeem(lane: Lane, ticket: Ticket, entry: Any, message: Any, note: Note) -> bool | Closed:
     try:
-        return await lane.redeem(ticket, entry, message)
+        taken = await lane.redeem(ticket, entry, message)
     except Closed as closed:
         return closed
+    note(lane, taken)
+    return taken

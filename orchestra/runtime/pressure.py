@@ -1,6 +1,5 @@
 """What becomes visible of lanes under pressure: congestion, stalled receivers, starving lanes."""
 
-import asyncio
 from collections.abc import Callable
 
 import attrs
@@ -8,6 +7,7 @@ import attrs
 from orchestra.priority import Priority
 from orchestra.runtime.lane import Lane
 from orchestra.runtime.log import logger
+from orchestra.runtime.telling import raise_soon
 
 QUIET = 1.0
 """Seconds after a line about a lane in which no other one is logged."""
@@ -55,8 +55,9 @@ class Pressure:
             return
         try:
             self._hook(change)
-        except (Exception, asyncio.CancelledError):
+        except BaseException as error:
             logger.exception("the on_congestion hook failed on the lane of %r", lane.subsystem)
+            raise_soon(error)
 
     def stalled(self, lane: Lane) -> None:
         """Blocking senders were freed from a receiver that takes nothing."""

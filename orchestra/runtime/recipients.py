@@ -1,7 +1,8 @@
 """The live recipients: who receives a type, for whoever holds the handle."""
 
-import threading
+import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from orchestra.box import Box
@@ -15,43 +16,56 @@ from orchestra.reply import Reply
 from orchestra.runtime.asks import Asks
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.post import Post
+from orchestra.runtime.threads.door import Door
+from orchestra.runtime.threads.home import do_from_here
 
 
 class LiveRecipient(Recipient[Any]):
     """A recipient of one running orchestra."""
 
-    __slots__ = ("_asks", "_kind", "_post")
+    __slots__ = ("_asks", "_door", "_kind", "_post")
 
-    def __init__(self, kind: type, post: Post, asks: Asks) -> None:
+    def __init__(self, kind: type, post: Post, asks: Asks, door: Door) -> None:
         self._kind = kind
         self._post = post
         self._asks = asks
+        self._door = door
 
     @property
     def kind(self) -> type[Any]:
         return self._kind
 
-    async def send(
+    @property
+    def blocking(self) -> Any:
+        if self._door.here:
+            raise RuntimeError(
+                f"{self!r}.blocking is for other threads than that of the event loop, which would wait for "
+                "itself: await its verbs here"
+            )
+        return self
+
+    def send(
         self, message: Any, *, priority: Priority | None = None, overflow: Overflow | None = None
-    ) -> bool:
+    ) -> Any:
         self._check(message)
-        return await self._post.send(message, priority, overflow)
+        return self._do(partial(self._post.send, message, priority, overflow), message)
 
     def try_send(
         self, message: Any, *, priority: Priority | None = None, overflow: Overflow | None = None
     ) -> bool:
         self._check(message)
-        return self._post.try_send(message, priority, overflow)
+        return bool(self._do(partial(self._post.try_send, message, priority, overflow), message))
 
-    async def ask(
+    def ask(
         self,
         make: Callable[[Reply[Any]], Any],
         *,
         timeout: float | None = None,
         priority: Priority | None = None,
     ) -> Any:
-        self._check_thread()
-        return await self._asks.ask(self._post, None, make, timeout=timeout, priority=priority)
+        return self._do(
+            partial(self._asks.ask, self._post, None, make, timeout=timeout, priority=priority), None
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LiveRecipient):
@@ -64,27 +78,36 @@ class LiveRecipient(Recipient[Any]):
     def __repr__(self) -> str:
         return f"<recipient of {shown(self._kind)}>"
 
+    def _do(self, work: Callable[[], Any], message: Any) -> Any:
+        """In the loop, what the work gives, to be awaited; in another thread, what comes of it."""
+        if self._door.here:
+            return work()
+        if asyncio._get_running_loop() is not None:
+            raise RuntimeError(
+                f"{self!r} belongs to another event loop, and to wait for that one would block this one: "
+                "use it in a thread, await asyncio.to_thread(recipient.send, message)"
+            )
+        return do_from_here(self._door, work, message)
+
     def _check(self, message: Any) -> None:
-        self._check_thread()
         kind = message.kind if isinstance(message, Box) else type(message)
         if not derives(kind, self._kind):
             raise UndeclaredMessage(
                 f"{shown(kind)} cannot be sent: this is {self!r}, which takes {shown(self._kind)}", message
             )
 
-    def _check_thread(self) -> None:
-        if threading.get_ident() != self._asks.thread:
-            raise RuntimeError(f"{self!r} belongs to the thread of its event loop, and this is another one")
-
 
 class Recipients:
     """Makes the recipients of one running orchestra."""
 
-    def __init__(self, plan: Plan, inboxes: Mapping[str, Inbox], dropped: dict[str, int], asks: Asks) -> None:
+    def __init__(
+        self, plan: Plan, inboxes: Mapping[str, Inbox], dropped: dict[str, int], asks: Asks, door: Door
+    ) -> None:
         self._plan = plan
         self._inboxes = inboxes
         self._dropped = dropped
         self._asks = asks
+        self._door = door
         self._made: dict[type, LiveRecipient] = {}
 
     def of(self, subsystem: SubsystemPlan, declared: Any) -> LiveRecipient:
@@ -108,5 +131,5 @@ class Recipients:
                 self._dropped,
                 self._asks,
             )
-            made = self._made[kind] = LiveRecipient(kind, post, self._asks)
+            made = self._made[kind] = LiveRecipient(kind, post, self._asks, self._door)
         return made

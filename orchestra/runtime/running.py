@@ -39,7 +39,12 @@ class _Unwired:
 
 
 class Running:
-    """A running orchestra, as `start` gives it. Its methods belong to the loop that it was started in."""
+    """A running orchestra, as `start` gives it, for those outside it.
+
+    Its methods belong to the loop that it was started in. In another thread they raise RuntimeError; for
+    those, `threadsafe()` gives a handle. `drain`, `stop` and `wait` raise RuntimeError within a subsystem,
+    which would wait for its own end: `ctx.stop()` is for those.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self._assembly: Assembly = cast("Assembly", _Unwired(plan))
@@ -57,9 +62,10 @@ class Running:
     ) -> bool:
         """Send a message from outside to whoever receives its type, waiting where a lane has no room.
 
-        Returns True when every receiver's lane took it, False when it was dropped by a policy. Raises
-        `Full`, `Closed` (also once a drain or stop has begun), `UndeclaredMessage`, `UndeclaredPriority` or
-        `BoxError`, each with the message; then, or when it is cancelled, the message is nowhere.
+        Returns True when every receiver's lane took it, False when it was dropped by a policy. `priority`
+        and `overflow` are as for `Context.send`. Raises `Full`, `Closed` (also once a drain or stop has
+        begun), `UndeclaredMessage`, `UndeclaredPriority`, `UndeclaredOverflow`, each with the message, or
+        `BoxError`; then, or when it is cancelled, the message is nowhere.
         """
         self._check_open(message)
         return await self._assembly.send(message, priority, overflow)  # type: ignore[no-any-return]  # generated
@@ -191,7 +197,7 @@ class Running:
 
     def threadsafe(self) -> Threadsafe:
         """A handle for threads that are not the orchestra's: its verbs wait by sleeping."""
-        return Threadsafe(self, self._ensemble.door, self._ensemble.closed)
+        return Threadsafe(self, self._ensemble.door)
 
     def meters(self) -> Mapping[str, Meters]:
         """A snapshot of what went through each subsystem's inbox, in messages.
@@ -211,6 +217,7 @@ class Running:
                     self._ensemble.asks.late[name],
                 )
                 for name in self._ensemble.plan.subsystems
+                if name in planned or name in self._ensemble.inboxes
             }
         )
 
@@ -257,7 +264,7 @@ class Running:
         self._check_thread()
         task = asyncio.current_task()
         for part in self._ensemble.parts.values():
-            if (part.task is task or task in part.owned) and not part.done:
+            if part.runs(task):
                 raise RuntimeError(
                     f"{part.name!r} would wait for its own end in running.{verb}(): call ctx.stop() instead"
                 )

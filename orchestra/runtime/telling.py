@@ -1,4 +1,7 @@
-"""Telling of errors whose own methods may fail: what is said of a failure must not become another one."""
+"""Telling of errors whose own methods may fail, and which of them are to end the program."""
+
+import asyncio
+from typing import NoReturn
 
 
 def told(error: BaseException) -> str:
@@ -12,3 +15,24 @@ def told(error: BaseException) -> str:
 def note(error: BaseException, text: str) -> None:
     """Add a note to an error, past what its class makes of `add_note`."""
     BaseException.add_note(error, text)
+
+
+def interrupts(error: BaseException) -> bool:
+    """Whether an error is to end the program: KeyboardInterrupt, SystemExit, or a group with one of them."""
+    kinds = KeyboardInterrupt, SystemExit
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(kinds) is not None
+    return isinstance(error, kinds)
+
+
+def raise_soon(error: BaseException) -> None:
+    """Let an error that is to end the program come out of the running loop; do nothing with any other.
+
+    That is for what was raised where nothing may be left half done.
+    """
+    if interrupts(error):
+        asyncio.get_running_loop().call_soon(_raise, error)
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error

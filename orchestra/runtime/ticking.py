@@ -11,7 +11,9 @@ from orchestra.runtime.alarms import Alarm
 from orchestra.runtime.jobs import Job, Tools
 from orchestra.runtime.lane import Lane, Ticket
 from orchestra.runtime.line import InLine
-from orchestra.runtime.post import Places
+from orchestra.runtime.pending import HandingOn
+from orchestra.runtime.post import Places, Way
+from orchestra.runtime.telling import raise_soon
 from orchestra.timer import Missed
 
 
@@ -31,12 +33,22 @@ def last_due(start: float, interval: float, now: float) -> int:
 
 
 class Tick:
-    """One tick; `sent` when a lane has taken it."""
+    """One tick; `sent` when a lane has taken it. `handing` has the replies in it, if there are any.
 
-    __slots__ = ("sent",)
+    While a tick waits in line they are still with its sender, for it goes when its timer does.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_handing", "sent")
+
+    def __init__(self, handing: HandingOn | None) -> None:
         self.sent = False
+        self._handing = handing
+
+    def put(self, lane: Lane) -> None:
+        """A lane has taken it."""
+        if self._handing is not None:
+            with self._handing as handing:
+                handing.note(lane, True)
 
 
 class Trace:
@@ -149,13 +161,14 @@ class Ticking(Job):
         made = self._make()
         if made is None:
             return False
-        places, planned = made
+        message, places, way = made
         self._lanes = tuple(lane for lane, _ in places)
         takers = [lane for lane in self._lanes if self._takes(lane)]
         if places and not takers:
             return False
-        self.tools.post.drop_for(planned)
-        tick = Tick()
+        self.tools.post.drop_for(way.wip)
+        tick = Tick(self.tools.post.handing_on(message, way, places) if way.replies else None)
+        del message  # a reply is known to be gone when the last reference is
         if not places:
             self._count(tick)
         for lane, entry in places:
@@ -165,18 +178,19 @@ class Ticking(Job):
                 lane.drop("closed" if lane.shut else "missed")
         return True
 
-    def _make(self) -> tuple[Places, tuple[str, ...]] | None:
+    def _make(self) -> tuple[Any, Places, Way] | None:
         """Call the factory, and find where its message goes; None when that failed, or ended the timer."""
         try:
             message = self.tools.call(self._factory)
             if inspect.iscoroutine(message):
                 message.close()
-            made = self.tools.post.lay(message)
+            places, way = self.tools.post.lay(message)
         except BaseException as error:
             self.cancel()
             self.tools.fail(error)
+            raise_soon(error)
             return None
-        return made if self.timer.active else None
+        return (message, places, way) if self.timer.active else None
 
     def _takes(self, lane: Lane) -> bool:
         """Whether a tick may go to this lane now: into its queue or, when it is full, into the line."""
@@ -199,11 +213,13 @@ class Ticking(Job):
                 trace.line = None
                 if put:
                     trace.put()
+                    tick.put(lane)
                     self._count(tick)
 
             trace.line = InLine(lane, outcome, entry, left, self.tools.loop)
         elif outcome:
             trace.put()
+            tick.put(lane)
             self._count(tick)
 
     def _count(self, tick: Tick) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from orchestra.errors import Closed
 from orchestra.plan import Style
 from orchestra.runtime.alarms import Alarm, Alarms
-from orchestra.runtime.clock import Clock
+from orchestra.runtime.clock import Clock, seconds
 from orchestra.runtime.delayed import Delayed
 from orchestra.runtime.jobs import Tools
 from orchestra.runtime.lifecycle import Phase
@@ -83,13 +82,14 @@ class PartTimers:
 
     def send_after(self, delay: float, message: Any) -> Timer:
         """See `Context.send_after`."""
-        delay = _seconds("the delay", delay)
+        delay = seconds("the delay", delay)
         if delay < 0:
             raise ValueError(f"the delay is {delay:g} s; it is 0 or more")
         self._check_alive(message)
         tools = self._tools()
-        job = Delayed(tools, *tools.post.lay(message))
+        job = Delayed(tools, message)
         if self._is_open:
+            self._part.inbox.go_on()
             job.set(tools.clock.time() + delay)
         else:
             job.abandon()
@@ -97,7 +97,7 @@ class PartTimers:
 
     def send_every(self, interval: float, factory: Callable[[], Any], missed: Missed) -> Timer:
         """See `Context.send_every`."""
-        interval = _seconds("the interval", interval)
+        interval = seconds("the interval", interval)
         if interval < SHORTEST:
             raise ValueError(f"the interval is {interval:g} s; it is at least {SHORTEST:g}")
         if not callable(factory):
@@ -111,6 +111,7 @@ class PartTimers:
         self._check_alive(None)
         job = Ticking(self._tools(), interval, factory, missed)
         if self._is_open:
+            self._part.inbox.go_on()
             job.set()
         else:
             job.abandon()
@@ -119,13 +120,13 @@ class PartTimers:
     def set_deadline(self, when: float | None) -> None:
         """See `Context.set_deadline`."""
         self._check_hook("set_deadline")
-        self._change_deadline(None if when is None else _seconds("the deadline", when))
+        self._change_deadline(None if when is None else seconds("the deadline", when))
 
-    def set_timeout(self, seconds: float | None) -> None:
+    def set_timeout(self, timeout: float | None) -> None:
         """See `Context.set_timeout`."""
         self._check_hook("set_timeout")
         self._change_deadline(
-            None if seconds is None else self._timers.clock.time() + _seconds("the timeout", seconds)
+            None if timeout is None else self._timers.clock.time() + seconds("the timeout", timeout)
         )
 
     def cancel_all(self) -> None:
@@ -138,7 +139,8 @@ class PartTimers:
     @property
     def active(self) -> bool:
         """Whether a timer has something to send, or a deadline is to pass."""
-        return self._alarm is not None or (self._made is not None and bool(self._made.jobs))
+        to_pass = self._deadline is not None and not self._deadline.passed
+        return to_pass or (self._made is not None and bool(self._made.jobs))
 
     @property
     def _is_open(self) -> bool:
@@ -190,7 +192,9 @@ class PartTimers:
         self._check_alive(None)
         self._forget_deadline()
         if when is None or not self._is_open:
+            self._timers.rested()
             return
+        self._part.inbox.go_on()
         deadline = self._deadline = Deadline(when)
         if when <= self._timers.clock.time() and not self._hurried:
             self._hurried = (
@@ -229,16 +233,3 @@ class PartTimers:
         if self._deadline is not None:
             self._deadline.off = True
             self._deadline = None
-
-
-def _seconds(what: str, given: Any) -> float:
-    """A finite number of seconds, after checking that it is one."""
-    if isinstance(given, bool) or not isinstance(given, int | float):
-        raise TypeError(f"{what} is {given!r}; it is a number of seconds")
-    try:
-        seconds = float(given)
-    except OverflowError:
-        seconds = math.inf
-    if not math.isfinite(seconds):
-        raise ValueError(f"{what} is {seconds:g} s; it is a finite number of seconds")
-    return seconds

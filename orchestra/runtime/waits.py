@@ -1,9 +1,10 @@
-"""Who waits for whom: each waits for one other at most, so a circle is found by walking along.
+"""Who waits for whom: for one other, or, in a send to several, for room with each of them.
 
 Pure: it knows names, and asks whether one that waits can be reached all the same.
 """
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import attrs
@@ -69,34 +70,57 @@ class Waits:
     def __init__(self, free: Callable[[str], bool]) -> None:
         self._free = free
         self.asking: dict[str, Edge] = {}
-        self.sending: dict[str, Edge] = {}
+        self.sending: dict[str, list[Edge]] = {}
+
+    def send(self, who: str, edge: Edge) -> None:
+        """`who` waits for room, perhaps in other lanes at the same time."""
+        self.sending[who] = [*self._sending(who), edge]
 
     def circle(self, who: str, edge: Edge) -> Circle | None:
-        """The circle that `edge`, from `who`, would close, in as many steps as it is long."""
-        last = edge.target
-        if last not in self.asking and last not in self.sending and last != who:
+        """The shortest circle that `edge`, from `who`, would close."""
+        first = edge.target
+        if first not in self.asking and first not in self.sending and first != who:
             return None
-        chain, edges = [who], [edge]
-        while last != who:
-            following = None if last is None else self._edge_of(last)
-            if last is None or following is None or len(edges) > len(self.asking) + len(self.sending):
-                return None
-            chain.append(last)
-            edges.append(following)
-            last = following.target
-        if any(map(self._free, chain)):
-            return None
-        return Circle((*chain, who), tuple(edges))
+        came: dict[str, tuple[str, Edge]] = {}
+        ahead = deque([(who, edge)])
+        while ahead:
+            before, edge = ahead.popleft()
+            name = edge.target
+            if name is None or name in came or self._free(before):
+                continue
+            came[name] = before, edge
+            if name == who:
+                return _circle(who, came)
+            ahead.extend((name, each) for each in self._edges_of(name))
+        return None
 
     def forget(self, who: str) -> None:
         """It has ended."""
         self.asking.pop(who, None)
         self.sending.pop(who, None)
 
-    def _edge_of(self, who: str) -> Edge | None:
-        sending = self.sending.get(who)
-        if sending is not None:
-            if sending.holds:
-                return sending
+    def _edges_of(self, who: str) -> Sequence[Edge]:
+        sending = self._sending(who)
+        if sending or who not in self.asking:
+            return sending
+        return (self.asking[who],)
+
+    def _sending(self, who: str) -> list[Edge]:
+        edges = self.sending.get(who)
+        if edges is None:
+            return []
+        holding = self.sending[who] = [edge for edge in edges if edge.holds]
+        if not holding:
             del self.sending[who]
-        return self.asking.get(who)
+        return holding
+
+
+def _circle(who: str, came: dict[str, tuple[str, Edge]]) -> Circle:
+    """The circle at whose end one has come to `who` again; `came` has for each where one came from."""
+    before, edge = came[who]
+    chain, edges = [before, who], [edge]
+    while chain[0] != who:
+        before, edge = came[before]
+        chain.insert(0, before)
+        edges.insert(0, edge)
+    return Circle(tuple(chain), tuple(edges))

@@ -4,8 +4,10 @@
 `recorded` wraps a subsystem so that what it receives and sends can be looked at afterwards.
 """
 
+from orchestra.testing.caught import Sent
 from orchestra.testing.clock import FakeClock
-from orchestra.testing.probe import Probe, Sent, alone
+from orchestra.testing.lone import alone
+from orchestra.testing.probe import Probe
 from orchestra.testing.recorder import Recorded, recorded
 from orchestra.testing.replacing import replace
 

@@ -4,7 +4,7 @@ import heapq
 import itertools
 from collections.abc import Callable
 
-NEAR = 1e-9
+NEAR = 1e-6
 """Seconds within which two times are the same: sums of decimal fractions are not exact."""
 
 
@@ -28,7 +28,7 @@ class _Alarm:
 
 
 class FakeClock:
-    """A clock for a test: it stands at `start` seconds and moves by `advance` alone.
+    """A clock for a test: it stands at `start` seconds until it is moved.
 
     What is due at one time is called in the order in which it was asked for.
     """
@@ -53,10 +53,20 @@ class FakeClock:
 
         Then the clock stands at `until`.
         """
-        while self._alarms and self._alarms[0].when <= until + NEAR:
+        wait = self.wait
+        if wait is not None and self._now + wait <= until + NEAR:
             alarm = heapq.heappop(self._alarms)
-            if not alarm.cancelled:
-                self._now = max(self._now, alarm.when)
-                return alarm.ring
+            self._now = max(self._now, alarm.when)
+            return alarm.ring
         self._now = max(self._now, until)
         return None
+
+    @property
+    def wait(self) -> float | None:
+        """Seconds until the next alarm is due; None when there is none."""
+        while self._alarms and self._alarms[0].cancelled:
+            heapq.heappop(self._alarms)
+        return max(self._alarms[0].when - self._now, 0.0) if self._alarms else None
+
+    def __repr__(self) -> str:
+        return f"<fake clock at {self._now:g} s>"

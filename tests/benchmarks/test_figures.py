@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import bars, box, figures, report
+from benchmarks import ask, bars, box, figures, report
 from benchmarks.congestion import groups
 from benchmarks.harness import Case, Group, measure
 from benchmarks.priority import group
@@ -87,6 +87,31 @@ def test_the_page_of_boxes_has_a_chart_of_the_backlog_and_a_column_for_each_way(
     assert "| u8 | 1 ns | 2 ns (2.0 ×) |" in text
     assert "| to 4 receivers | 4 ns | 5 ns (1.2 ×) | 6 ns (1.5 ×) |" in text
     assert f"| {bars.ONCE_SEALED} | 2 ns |" in text
+
+
+def test_a_round_trip_stands_beside_that_of_two_tasks(tmp_path: Path) -> None:
+    _written(tmp_path, ask.group(1))
+    text = figures.filled(PAGE.format("ask"), tmp_path)
+    assert "| one question and its answer | ns a round trip | × two tasks with futures |" in text
+    assert "| an Actor asks a synchronous Actor | 1 | 0.17 |" in text
+    assert "| two tasks with futures | 6 | 1.00 |" in text
+
+
+def test_a_message_to_a_thread_stands_beside_the_same_through_another_queue(tmp_path: Path) -> None:
+    pytest.importorskip("culsans")
+    pytest.importorskip("janus")
+    from benchmarks import thread
+
+    _written(tmp_path, thread.group(1))
+    text = figures.filled(PAGE.format("thread"), tmp_path)
+    assert "| from the loop to a thread | 1 | 0.50 |" in text
+    assert "| from the loop to a thread, culsans | 2 | 1.00 |" in text
+    assert "| from a thread to the loop, janus | 6 | 1.20 |" in text
+
+
+def _written(folder: Path, made: Group) -> None:
+    measured = measure(_constant(made), 1, floor=lambda: 1.0)
+    report.write_json(folder / f"{made.name}-3.11.json", [measured], report.machine(1, "asyncio"))
 
 
 def test_without_figures_the_page_says_so(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_a_failure_of_graphviz_is_one_line_and_status_1(command: Command, folder
 def test_check_of_a_sound_orchestra_ends_with_status_0(command: Command) -> None:
     done = command("check", "shop:Booth")
     assert done.returncode == 0, done.stderr
-    assert "info: no subsystem sends Order (to 'teller')" in done.stdout
+    assert "info: no subsystem declares to send Order (to 'teller')" in done.stdout
     assert done.stdout.endswith("0 errors, 0 warnings, 1 info\n")
 
 

@@ -65,7 +65,7 @@ class Stage:
             await running.send(ToA())
         await turns()
         if self.place != "outside":
-            self.task = running._ensemble.parts["a"].task
+            self.task = running._ensemble.parts["a"].inbox.strand.task
         assert len(self.replies) == 1
 
     def do(self, running: Running, what: str, loop: Clockwork) -> Any:

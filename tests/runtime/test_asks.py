@@ -673,6 +673,33 @@ def test_what_is_only_planned_gives_no_reply() -> None:
     run(main())
 
 
+def test_a_request_that_the_outside_forgets_gets_no_reply() -> None:
+    @orchestra(signal=Bell, event=Knock, outgoing=ToB)
+    class App:
+        a: Acts = subsystem(consumes=ToA, sends=[ToB])
+
+    told: list[str] = []
+
+    async def ask_outside(ctx: Any, message: Any) -> None:
+        with pytest.raises(NoReply) as caught:
+            await ctx.ask(ToB)
+        told.append(str(caught.value))
+
+    async def main() -> None:
+        async with start(App(a=Acts(ask_outside))) as running:
+            for count, take in enumerate((running.outgoing.recv, running.outgoing.__anext__)):
+                await running.send(ToA())
+                message = await take()
+                await turns()
+                assert len(told) == count
+                del message
+                await turns()
+                assert len(told) == count + 1
+            assert told[0] == "no reply to ToB from 'outgoing': the reply was dropped without an answer"
+
+    run(main())
+
+
 # a reply that is handed on
 
 
@@ -826,6 +853,33 @@ def test_the_time_limit_is_kept_and_says_who_was_asked(inside: bool, timeout: fl
             assert running.meters()["b"].late_replies == 1
 
     run(main())
+
+
+@pytest.mark.parametrize(
+    ("timeout", "kind"),
+    [("1", TypeError), (True, TypeError), (float("nan"), ValueError), (-float("inf"), ValueError)],
+)
+def test_what_is_no_time_limit_is_refused(timeout: Any, kind: type[Exception]) -> None:
+    async def main() -> None:
+        async with start(trio()) as running:
+            with pytest.raises(kind, match="the time limit of an ask is"):
+                await running.ask(ToA, timeout=timeout)
+            assert running.meters()["a"].sent == 0
+
+    run(main())
+
+
+@pytest.mark.parametrize("timeout", [float("inf"), 1e300])
+def test_a_time_limit_may_be_as_long_as_one_likes(timeout: float) -> None:
+    async def slow(ctx: Any, message: Any) -> None:
+        await asyncio.sleep(0.01)
+        message.reply.send("late")
+
+    async def main() -> None:
+        async with start(trio(Acts(slow))) as running:
+            assert await running.ask(ToA, timeout=timeout) == "late"
+
+    within(10, main())
 
 
 @pytest.mark.parametrize("inside", [False, True], ids=["outside", "inside"])

@@ -450,6 +450,33 @@ def test_a_circle_that_a_send_closes_with_an_ask_is_reported() -> None:
     assert gridlock.lanes == (("a", Priority.NORMAL),)
 
 
+@pytest.mark.parametrize("back", ["b", "c"])
+def test_a_send_to_several_waits_for_each_of_them(back: str) -> None:
+    """`a` fills the lanes of `b` and `c`; later one of them sends more to `a` than there is room for."""
+    told: list[Gridlock] = []
+
+    async def to_all(ctx: Any, message: Any) -> None:
+        while True:
+            await ctx.send(ToAll())
+
+    async def send_back(ctx: Any, message: Any) -> None:
+        await asyncio.sleep(1)
+        while ctx.name == back:
+            await ctx.send(ToA())
+        await asyncio.sleep(1000)
+
+    async def main() -> None:
+        app = trio(Acts(to_all), Acts(send_back), Acts(send_back), message_capacity=1)
+        async with start(app, on_gridlock=told.append, dead_letters=lambda letter: None) as running:
+            await running.send(ToA())
+            await asyncio.sleep(5)
+            await running.stop(0)
+        (gridlock,) = told
+        assert gridlock.subsystems == (back, "a")
+
+    run(main())
+
+
 def test_a_hook_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(list[Any]):
         def append(self, item: Any) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import copy
 import pickle
-import threading
 from typing import Any
 
 import msgspec
@@ -188,30 +187,6 @@ def test_it_is_neither_pickled_nor_copied() -> None:
             for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
                 with pytest.raises(TypeError, match="a Recipient cannot be pickled or copied"):
                     attempt(giver.ctx.recipient(ToB))
-
-    run(main())
-
-
-def test_it_belongs_to_the_thread_of_its_loop() -> None:
-    errors: list[str] = []
-
-    async def main() -> None:
-        giver = Keeps()
-        async with start(trio(giver)):
-            await turns()
-            to_b = giver.ctx.recipient(ToB)
-
-            def use() -> None:
-                for call in (lambda: to_b.try_send(ToB()), lambda: asyncio.run(to_b.ask(ToB))):
-                    with pytest.raises(RuntimeError) as caught:
-                        call()
-                    errors.append(str(caught.value))
-
-            thread = threading.Thread(target=use)
-            thread.start()
-            thread.join()
-        assert len(errors) == 2
-        assert all("belongs to the thread of its event loop" in error for error in errors)
 
     run(main())
 

@@ -980,7 +980,7 @@ def test_a_failure_from_elsewhere_ends_the_life_whatever_it_is_at(
                 await running.send(Job(n))
             await turns()
             part = part_of(running, "worker")
-            first = part.task
+            first = part.inbox.strand.task
             part.fail(cause)
             part.fail(KeyError("too late"))
             if again:
@@ -989,7 +989,7 @@ def test_a_failure_from_elsewhere_ends_the_life_whatever_it_is_at(
                 assert not part.done
                 await asyncio.sleep(0.2)
                 assert running.meters()["worker"].restarts == 1
-                assert part.task is not first
+                assert part.inbox.strand.task is not first
             else:
                 with pytest.raises(OrchestraError, match="from elsewhere") as failed:
                     await running.wait()

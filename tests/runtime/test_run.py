@@ -584,6 +584,47 @@ def test_without_main_a_deadline_is_waited_for() -> None:
     assert app.worker.passed == 1
 
 
+class Delays(Actor):
+    """Sets one timer after the other, each after a wait in a hook or a handler."""
+
+    def __init__(self) -> None:
+        self.got: list[Any] = []
+
+    async def started(self, ctx: Any) -> None:
+        await asyncio.sleep(0.02)
+        ctx.send_after(0.002, Job(0))
+
+    async def handle(self, ctx: Any, message: Job) -> None:
+        self.got.append(message)
+        await ctx.run_blocking(time.sleep, 0.02)
+        if message.n < 2:
+            ctx.send_after(0.002, Job(message.n + 1))
+
+
+class DelaysInThread(Actor):
+    """The same in a thread."""
+
+    def __init__(self) -> None:
+        self.got: list[Any] = []
+
+    def started(self, ctx: Any) -> None:
+        time.sleep(0.02)
+        ctx.send_after(0.002, Job(0))
+
+    def handle(self, ctx: Any, message: Job) -> None:
+        self.got.append(message)
+        time.sleep(0.02)
+        if message.n < 2:
+            ctx.send_after(0.002, Job(message.n + 1))
+
+
+@pytest.mark.parametrize(("kind", "blocking"), [(Delays, False), (DelaysInThread, True)])
+def test_without_main_an_actor_at_work_may_still_set_a_timer(kind: type, blocking: bool) -> None:
+    app = alone(kind(), blocking=blocking)
+    run(app)
+    assert app.worker.got == [Job(0), Job(1), Job(2)]
+
+
 def test_without_main_timers_of_a_circle_and_of_a_source_are_waited_for() -> None:
     async def source(ctx: Any) -> None:
         ctx.send_after(0.02, Note(1))

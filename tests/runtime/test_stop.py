@@ -319,6 +319,21 @@ def test_an_error_of_a_straggler_is_not_lost(caplog: pytest.LogCaptureFixture) -
     assert "too late" in caplog.text
 
 
+def test_a_stop_without_any_time_may_be_followed_by_another_one() -> None:
+    async def main() -> None:
+        worker = Gated()
+        async with start(alone(worker), dead_letters=lambda letter: None) as running:
+            await running.send(Job())
+            await turns()
+            stopping = asyncio.ensure_future(running.stop(timeout=0))
+            await asyncio.sleep(0)
+            await running.stop(timeout=5)
+            await stopping
+        assert worker.got == []
+
+    within(10, main())
+
+
 def test_stop_may_be_called_twice_and_the_shorter_limit_counts() -> None:
     async def main() -> None:
         worker = Awaits(lambda ctx, message: asyncio.sleep(60))

@@ -1,7 +1,5 @@
 """The graph of who waits for whom, by itself."""
 
-from collections.abc import Iterator
-
 import attrs
 import pytest
 from hypothesis import given
@@ -60,7 +58,8 @@ def test_a_circle_that_one_does_not_belong_to_is_none_of_its_own() -> None:
 
 def test_a_sender_that_waits_no_longer_has_no_edge() -> None:
     waits = Waits(nobody)
-    waiting = waits.sending["a"] = Wait("b")
+    waiting = Wait("b")
+    waits.send("a", waiting)
     assert chain(waits.circle("b", edge("a"))) == ("b", "a", "b")
     waiting.holds = False
     assert waits.circle("b", edge("a")) is None
@@ -70,7 +69,7 @@ def test_a_sender_that_waits_no_longer_has_no_edge() -> None:
 def test_the_wait_for_room_within_an_ask_comes_before_it() -> None:
     waits = Waits(nobody)
     waits.asking["a"] = edge("b")
-    waits.sending["a"] = edge("c")
+    waits.send("a", edge("c"))
     assert chain(waits.circle("c", edge("a"))) == ("c", "a", "c")
     assert waits.circle("b", edge("a")) is None
     waits.sending.clear()
@@ -87,7 +86,8 @@ def test_one_that_still_receives_breaks_the_circle(free: str) -> None:
 
 def test_who_has_ended_waits_for_nobody() -> None:
     waits = Waits(nobody)
-    waits.asking["a"] = waits.sending["a"] = edge("b")
+    waits.asking["a"] = edge("b")
+    waits.send("a", edge("b"))
     waits.forget("a")
     waits.forget("a")
     assert waits.circle("b", edge("a")) is None
@@ -117,36 +117,65 @@ def test_a_circle_is_the_same_wherever_one_enters_it() -> None:
     assert key("a", "b", "c") == key("b", "c", "a") == key("c", "a", "b") != key("a", "c", "b")
 
 
+def test_who_sends_to_several_waits_for_each_of_them() -> None:
+    waits = Waits(nobody)
+    for target in "bcd":
+        waits.send("a", edge(target))
+    for last in "bcd":
+        assert chain(waits.circle(last, edge("a"))) == (last, "a", last)
+    assert waits.circle("e", edge("a")) is None
+
+
+def test_the_shortest_circle_is_told() -> None:
+    waits = Waits(nobody)
+    waits.send("a", edge("b"))
+    waits.send("a", edge("c"))
+    waits.asking["b"] = edge("d")
+    waits.asking["d"] = edge("e")
+    assert chain(waits.circle("e", edge("a"))) == ("e", "a", "b", "d", "e")
+    waits.asking["c"] = edge("e")
+    assert chain(waits.circle("e", edge("a"))) == ("e", "a", "c", "e")
+
+
 NAMES = "abcdef"
-
-
-def walk(edges: dict[str, str], at: str) -> Iterator[str]:
-    for _ in range(len(NAMES) + 1):
-        yield at
-        if at not in edges:
-            return
-        at = edges[at]
 
 
 @given(
     st.dictionaries(st.sampled_from(NAMES), st.sampled_from(NAMES)),
-    st.dictionaries(st.sampled_from(NAMES), st.tuples(st.sampled_from(NAMES), st.booleans())),
+    st.dictionaries(
+        st.sampled_from(NAMES), st.lists(st.tuples(st.sampled_from(NAMES), st.booleans()), max_size=3)
+    ),
     st.sets(st.sampled_from(NAMES)),
     st.sampled_from(NAMES),
     st.sampled_from(NAMES),
 )
 def test_it_finds_exactly_the_circles_that_there_are(
-    asking: dict[str, str], sending: dict[str, tuple[str, bool]], free: set[str], who: str, target: str
+    asking: dict[str, str],
+    sending: dict[str, list[tuple[str, bool]]],
+    free: set[str],
+    who: str,
+    target: str,
 ) -> None:
     waits = Waits(free.__contains__)
     waits.asking.update({name: edge(to) for name, to in asking.items()})
-    waits.sending.update({name: edge(to, holds=held) for name, (to, held) in sending.items()})
-    real = {**asking, **{name: to for name, (to, held) in sending.items() if held}, who: target}
-    seen = list(walk(real, target))
+    for name, targets in sending.items():
+        for to, holds in targets:
+            waits.send(name, edge(to, holds=holds))
+    real: dict[str, set[str]] = {name: {to} for name, to in asking.items()}
+    real |= {
+        name: held for name, targets in sending.items() if (held := {to for to, holds in targets if holds})
+    }
+    reached = {target} - free if who not in free else set()
+    while further := {to for name in reached for to in real.get(name, ()) if name != who} - free - reached:
+        reached |= further
     circle = waits.circle(who, edge(target))
-    if who not in seen or free & {who, *seen[: seen.index(who)]}:
+    if who not in reached:
         assert circle is None
     else:
         assert circle is not None
-        assert circle.chain == (who, *seen[: seen.index(who) + 1])
+        assert circle.chain[0] == circle.chain[-1] == who
+        assert circle.chain[1] == target
+        assert not free & set(circle.chain)
         assert [each.target for each in circle.edges] == list(circle.chain[1:])
+        following = zip(circle.chain[1:], circle.chain[2:], strict=False)
+        assert all(to in real[name] for name, to in following)

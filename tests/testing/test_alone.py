@@ -19,7 +19,7 @@ from orchestra import (
     orchestra,
     subsystem,
 )
-from orchestra.testing import alone
+from orchestra.testing import alone, recorded
 from tests.runtime.players import within
 
 
@@ -202,7 +202,8 @@ def test_what_does_not_come_is_told_with_what_came() -> None:
             with pytest.raises(AssertionError) as failed:
                 await probe.expect(Total, timeout=0.05)
         assert str(failed.value) == (
-            "'counter' has sent no Total within 0.05 s; what it sent and nobody expected: Count(words=2)"
+            "'counter' has sent no Total within 0.05 s; what it sent and nobody expected: Count(words=2); it "
+            "waits for a message; time stands still, and await probe.advance(10) brings what is due"
         )
 
     within(10, main())
@@ -294,6 +295,11 @@ def test_a_subsystem_with_a_run_works_as_well() -> None:
             (App, "teller", Counter()),
             "App has no subsystem 'teller'; it has 'reader', 'counter', 'totals' and",
         ),
+        (
+            (App(reader=Reader(), counter=Counter(), totals=Totals(), store=Store()), "counter", Counter()),
+            "alone takes the orchestra class, App, not an instance of it",
+        ),
+        ((App, "counter", recorded), "App.counter holds a function, and Counter is declared"),
         ((App, "counter", Counter), r"App.counter holds the class Counter: give an instance, Counter\(...\)"),
         ((App, "counter", Drains()), "App.counter holds a Drains, and Counter is declared"),
         ((Running, "later", Reader()), "Running.later is declared with wip=True: take that away to run it"),

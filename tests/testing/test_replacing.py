@@ -5,7 +5,17 @@ from typing import Any, Never
 import msgspec
 import pytest
 
-from orchestra import Actor, Context, Priority, Subsystem, orchestra, start, subsystem
+from orchestra import (
+    Actor,
+    Context,
+    DeclarationError,
+    Priority,
+    Subsystem,
+    deferred,
+    orchestra,
+    start,
+    subsystem,
+)
 from orchestra.testing import recorded, replace
 from tests.runtime.players import within
 
@@ -54,6 +64,10 @@ class Totals(Subsystem[Count, Never]):
                 self.words += item.words
 
 
+class Deaf(Actor):
+    """Has no handler."""
+
+
 class FakeCounter(Actor[Line, Count]):
     def handle(self, ctx: Context[Line, Count, Halt], message: Line) -> None:
         ctx.try_send(Count(100))
@@ -88,6 +102,28 @@ def test_a_replaced_subsystem_stands_where_the_other_stood() -> None:
     assert isinstance(real.counter, Counter)
 
 
+def test_what_is_deferred_can_be_put_in_too() -> None:
+    made: list[FakeCounter] = []
+
+    def make() -> FakeCounter:
+        made.append(FakeCounter())
+        return made[-1]
+
+    fake = replace(app(), counter=deferred(make))
+    assert made == []
+    within(10, play(fake))
+    assert (len(made), fake.totals.words) == (1, 200)
+
+
+def test_what_an_instance_was_given_later_is_kept() -> None:
+    real = app()
+    real.title = "later"
+    real.extra = 5  # type: ignore[attr-defined]  # Python lets it
+    other = replace(real, counter=FakeCounter())
+    assert (other.title, other.extra) == ("later", 5)  # type: ignore[attr-defined]  # as above
+    assert isinstance(real.counter, Counter)
+
+
 def test_baggage_can_be_replaced_too() -> None:
     assert replace(app(), title="new").title == "new"
 
@@ -114,3 +150,17 @@ def test_mistakes_are_told() -> None:
         replace(app(), counter=Counter)
     with pytest.raises(TypeError, match="recorded takes an instance of Subsystem or Actor, not Counter"):
         recorded(Counter)
+    with pytest.raises(TypeError, match=r"recorded takes an instance, .* write deferred\(lambda: recorded"):
+        recorded(deferred(Counter))
+    with pytest.raises(TypeError, match=r"App\.later is declared with wip=True: there is nothing to replace"):
+        replace(app(), later=Reader())
+    with pytest.raises(
+        TypeError, match=r"replace takes an instance: replace\(App\(\.\.\.\), \.\.\.\), not the class"
+    ):
+        replace(App, counter=Counter())
+    with pytest.raises(
+        TypeError, match=r"App\.counter holds a Totals, and Counter is declared, so it must be of Actor"
+    ):
+        replace(app(), counter=Totals())
+    with pytest.raises(DeclarationError, match="Deaf"):
+        replace(app(), counter=Deaf())

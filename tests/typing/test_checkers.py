@@ -14,7 +14,7 @@ basedpyright = pytest.importorskip("basedpyright")
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PROGRAMS = ("wrong.py", "declaring.py", "wrapping.py", "asking.py")
+PROGRAMS = ("wrong.py", "declaring.py", "wrapping.py", "asking.py", "blocking.py", "testing.py")
 
 
 def marked(program: pathlib.Path) -> set[int]:

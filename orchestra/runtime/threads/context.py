@@ -1,6 +1,5 @@
 """The context that a blocking subsystem is given."""
 
-import contextlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -61,18 +60,18 @@ class LiveBlockingContext(BlockingContext[Any, Any, Any]):
 
     def stop(self) -> None:
         self._inbox.home.check()
-        calmly(self._stop)
+        self._stop()
 
     def finish(self) -> None:
         self._inbox.home.check()
-        calmly(self._finish)
+        self._finish()
 
     def run_blocking(self, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
         self._inbox.home.check()
         return function(*args, **keywords)
 
     def send_after(self, delay: float, message: Any) -> Timer:
-        return self._timer(partial(self._timers.send_after, delay, message))
+        return self._timer(partial(self._timers.send_after, delay, message), message)
 
     def send_every(
         self, interval: float, factory: Callable[[], Any], *, missed: Missed = Missed.SKIP
@@ -85,9 +84,9 @@ class LiveBlockingContext(BlockingContext[Any, Any, Any]):
     def set_timeout(self, seconds: float | None) -> None:
         self._inbox.home.do(partial(self._timers.set_timeout, seconds))
 
-    def _timer(self, work: Callable[[], Timer]) -> Timer:
+    def _timer(self, work: Callable[[], Timer], message: Any = None) -> Timer:
         home = self._inbox.home
-        return ThreadTimer(home, home.do(work))
+        return ThreadTimer(home, home.do(work, message))
 
     def __repr__(self) -> str:
         return f"<blocking context of {self.name!r}>"
@@ -122,9 +121,3 @@ class ThreadTimer(Timer):
 
     def __repr__(self) -> str:
         return repr(self._timer)
-
-
-def calmly(end: Callable[[], None]) -> None:
-    """Call what ends something; there is nothing to end when it has ended already."""
-    with contextlib.suppress(Closed):
-        end()

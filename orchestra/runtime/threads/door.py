@@ -1,16 +1,21 @@
 """The way from other threads into the event loop: what they leave there, and what they wait for."""
 
 import asyncio
+import contextvars
 import enum
 import inspect
+import threading
 from _thread import allocate_lock, get_ident
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from time import monotonic
 from typing import Any
 
 from orchestra.errors import Closed
+from orchestra.runtime.forking import renew
+from orchestra.runtime.telling import raise_soon
 
 HEARTBEAT = 0.5
 """Seconds after which a thread that waits for the loop looks whether the loop is still there."""
@@ -44,19 +49,37 @@ class _State(enum.Enum):
 class Call:
     """Work that another thread wants done in the loop, and its outcome.
 
-    The work is a function; where it gives something to await, the outcome is that of the awaiting.
+    The work is a function; where it gives something to await, the outcome is that of the awaiting. Both run
+    in a copy of the context variables of that thread. `given` is the message it is about, if there is one,
+    and `task` the one that awaits.
     """
 
-    __slots__ = ("_bell", "_error", "_lock", "_result", "_state", "_task", "_work")
+    __slots__ = (
+        "_bell",
+        "_context",
+        "_door",
+        "_error",
+        "_instead",
+        "_lock",
+        "_result",
+        "_state",
+        "_work",
+        "given",
+        "task",
+    )
 
-    def __init__(self, work: Callable[[], Any]) -> None:
+    def __init__(self, door: "Door", work: Callable[[], Any], given: Any) -> None:
+        self.given = given
+        self.task: asyncio.Task[Any] | None = None
+        self._door = door
         self._work = work
+        self._context = contextvars.copy_context()
         self._bell = Bell()
         self._lock = allocate_lock()
         self._state = _State.QUEUED
         self._result: Any = None
         self._error: BaseException | None = None
-        self._task: asyncio.Task[Any] | None = None
+        self._instead: BaseException | None = None
 
     def begin(self) -> None:
         """Do the work; called in the loop."""
@@ -65,20 +88,23 @@ class Call:
                 return
             self._state = _State.BEGUN
         try:
-            result = self._work()
+            result = self._context.run(self._work)
             if inspect.isawaitable(result):
-                self._task = asyncio.ensure_future(_awaited(result))
-                self._task.add_done_callback(self._finished)
+                waiting = asyncio.get_running_loop().create_task(self._await(result), context=self._context)
+                waiting.add_done_callback(self._finished)
             else:
                 self._end(result, None)
         except BaseException as error:
             self._end(None, error)
-            if not isinstance(error, Exception):
-                raise
+            raise_soon(error)
 
     def free(self, error: BaseException) -> None:
-        """Let the waiting thread go with an error, whatever becomes of the work."""
-        self._end(None, error)
+        """Let the waiting thread go with an error, unless the work comes to its end all the same.
+
+        Work that has not begun is not done; what is awaited is cancelled.
+        """
+        if not self.withdraw(error):
+            self._door.post(partial(self.cancel, error))
 
     def withdraw(self, error: BaseException) -> bool:
         """End work that has not begun, with an error; False when it runs: only the loop can end it then."""
@@ -91,10 +117,11 @@ class Call:
         self._bell.ring()
         return True
 
-    def cancel(self) -> None:
-        """Cancel what is awaited; called in the loop."""
-        if self._task is not None:
-            self._task.cancel()
+    def cancel(self, error: BaseException | None = None) -> None:
+        """Cancel what is awaited; called in the loop. When that ends it, the thread is told `error`."""
+        self._instead = error
+        if self.task is not None:
+            self.task.cancel()
 
     @property
     def over(self) -> bool:
@@ -111,9 +138,13 @@ class Call:
             raise self._error
         return self._result
 
+    async def _await(self, awaitable: Any) -> Any:
+        self.task = asyncio.current_task()
+        return await awaitable
+
     def _finished(self, task: "asyncio.Task[Any]") -> None:
         if task.cancelled():
-            self._end(None, asyncio.CancelledError())
+            self._end(None, self._instead or asyncio.CancelledError())
         elif (error := task.exception()) is not None:
             self._end(None, error)
         else:
@@ -127,17 +158,13 @@ class Call:
         self._bell.ring()
 
 
-async def _awaited(awaitable: Any) -> Any:
-    return await awaitable
-
-
 class Door:
     """What other threads leave for the loop: many things for one wake-up of it.
 
-    `closed` makes the error for what comes too late.
+    `closed` makes the error for what comes too late, with the message it is about.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, closed: Callable[[], Closed]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, closed: Callable[[Any], Closed]) -> None:
         self._loop = loop
         self._closed = closed
         self._thread = get_ident()
@@ -151,6 +178,14 @@ class Door:
     def here(self) -> bool:
         """Whether the running thread is that of the loop."""
         return get_ident() == self._thread
+
+    def check(self, name: str) -> None:
+        """Refuse every thread but that of the loop, for the context of a subsystem."""
+        if not self.here:
+            raise RuntimeError(
+                f"the context of {name!r} belongs to the thread of its event loop, and this is the thread "
+                f"{threading.current_thread().name!r}: there, use running.threadsafe()"
+            )
 
     @property
     def who(self) -> "asyncio.Task[Any] | int | None":
@@ -174,17 +209,23 @@ class Door:
         while left:
             left.popleft()()
 
-    def do(self, work: Callable[[], Any], timeout: float | None = None, began: Any = None) -> Any:
+    def do(
+        self,
+        work: Callable[[], Any],
+        given: Any = None,
+        timeout: float | None = None,
+        began: Callable[[Call], object] | None = None,
+    ) -> Any:
         """Have `work` done in the loop and wait for it, and for what it awaits; give its result.
 
-        Raises what it raises; `Closed` when the orchestra or the loop has ended meanwhile; TimeoutError after
-        `timeout` seconds: then the work was cancelled, and it had no result. `began` is called with the call
-        before it begins, so that somebody can free it.
+        Raises what it raises; `Closed` with `given` when the orchestra or the loop has ended meanwhile;
+        TimeoutError after `timeout` seconds: then the work was cancelled, and it had no result. `began` is
+        called with the call before it begins, so that somebody can free it.
         """
-        call = Call(work)
+        call = Call(self, work, given)
         with self._lock:
             if self._ended:
-                raise self._closed()
+                raise self._closed(given)
             self._calls.add(call)
         try:
             if began is not None:
@@ -200,24 +241,29 @@ class Door:
             self._ended = True
             calls = list(self._calls)
         for call in calls:
-            call.withdraw(self._closed())
+            call.withdraw(self._closed(call.given))
         self.open()
+
+    def disown(self) -> None:
+        """In a forked child: nobody opens it any more."""
+        renew(self._lock)
+        self._ended = self._poked = True
+        self._left.clear()
 
     def _wait(self, call: Call, timeout: float | None) -> Any:
         due = None if timeout is None else monotonic() + timeout
-        late = False
+        late: TimeoutError | None = None
         while not call.over:
             left = HEARTBEAT if due is None or late else due - monotonic()
             if left > 0:
                 call.sleep(min(left, HEARTBEAT))
-            elif not call.withdraw(TimeoutError()):
-                late = True
-                self.post(call.cancel)
+            else:
+                late = TimeoutError(f"the event loop had not done it within {timeout:g} s")
+                if not call.withdraw(late):
+                    self.post(call.cancel)
             if self._loop.is_closed() and not call.over:
-                raise self._closed()
+                raise self._closed(call.given)
         try:
             return call.outcome()
         except asyncio.CancelledError:
-            if late:
-                raise TimeoutError from None
-            raise self._closed() from None
+            raise late or self._closed(call.given) from None

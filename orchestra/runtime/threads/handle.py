@@ -5,15 +5,18 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from orchestra.errors import Closed
 from orchestra.overflow import Overflow
 from orchestra.priority import Priority
+from orchestra.reply import Reply
 from orchestra.runtime.threads.door import Door
 
 if TYPE_CHECKING:
     from orchestra.runtime.running import Running
+
+R = TypeVar("R")
 
 
 class Threadsafe:
@@ -26,10 +29,9 @@ class Threadsafe:
     has not happened then, and does not happen later.
     """
 
-    def __init__(self, running: "Running", door: Door, closed: Callable[[Any], Closed]) -> None:
+    def __init__(self, running: "Running", door: Door) -> None:
         self._running = running
         self._door = door
-        self._closed = closed
 
     def send(
         self,
@@ -49,6 +51,37 @@ class Threadsafe:
         """Send a message without waiting for room, as `Running.try_send`."""
         send = partial(self._running.try_send, message, priority=priority, overflow=overflow)
         return bool(self._do(send, None, message))
+
+    @overload
+    def ask(
+        self,
+        make: Callable[[Reply[R]], Any],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> R: ...
+    @overload
+    def ask(
+        self,
+        make: Callable[[Reply[Any]], Any],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> Any: ...
+    def ask(
+        self,
+        make: Callable[[Reply[Any]], Any],
+        *,
+        timeout: float | None = None,
+        priority: Priority | None = None,
+    ) -> Any:
+        """Send the message that `make` gives for a reply, and sleep until the reply comes; as `Running.ask`.
+
+        `make` is called in the event loop. After a TimeoutError the request may still be handled, and its
+        answer comes too late.
+        """
+        ask = partial(self._running.ask, make, timeout=timeout, priority=priority)
+        return self._do(ask, timeout, None)
 
     def broadcast(self, signal: Any, timeout: float = 10.0) -> None:
         """Broadcast a signal, as `Running.broadcast`."""
@@ -75,12 +108,7 @@ class Threadsafe:
                 f"this handle is for other threads, and {threading.current_thread().name!r} is that of the "
                 "event loop, which would wait for itself: use `running` here"
             )
-        try:
-            return self._door.do(work, None if timeout == math.inf else timeout)
-        except Closed as closed:
-            if closed.message is None:
-                raise self._closed(given) from closed.__cause__
-            raise
+        return self._door.do(work, given, None if timeout == math.inf else timeout)
 
     def _end(self, work: Callable[[], Any]) -> None:
         with suppress(Closed):  # it has ended already

@@ -11,7 +11,7 @@ from orchestra.runtime.ensemble import Ensemble, ask_to_stop
 from orchestra.runtime.inbox import Inbox, Order
 from orchestra.runtime.live import no_receiving
 from orchestra.runtime.part import Part
-from orchestra.runtime.threads.context import LiveBlockingContext, calmly
+from orchestra.runtime.threads.context import LiveBlockingContext
 from orchestra.runtime.threads.home import Home
 from orchestra.runtime.threads.inbox import ThreadInbox
 from orchestra.runtime.threads.post import ThreadPost
@@ -35,14 +35,14 @@ def house(
     assert part.plan is not None
     home, name = inbox.home, part.name
     part.worker = Worker(home)
-    stop = partial(home.do, ensemble.stop_unless_stopping)
-    finish = partial(home.do, partial(inbox.close, "finished"))
+    stop = partial(home.order, ensemble.stop_unless_stopping)
+    finish = partial(home.order, partial(inbox.close, "finished"))
     inbox.obey = partial(_obey, part, stop)
     send, try_send = wiring.outboxes[name](post, receivers, ensemble.scheduler)
     verbs: dict[str, Verb] = {
         "send": send,
         "try_send": try_send,
-        "ask": in_loop(home, partial(ensemble.asks.ask, post, inbox, in_thread=True)),
+        "ask": in_loop(home, partial(ensemble.asks.ask, post, inbox)),
         "recipient": in_loop(home, recipient),
         "spawn": partial(_spawn, home, part),
     }
@@ -66,15 +66,18 @@ def in_loop(home: Home, function: Verb) -> Verb:
 
 
 def _spawn(home: Home, part: Part, coroutine: Coroutine[Any, Any, Any], *, name: str | None = None) -> None:
+    def spawn() -> None:  # the task is not to be waited for, so this does not give it
+        part.spawn(coroutine, name=name)
+
     try:
-        home.do(partial(part.spawn, coroutine, name=name))
+        home.do(spawn)
     except Closed:
         coroutine.close()
         raise
 
 
-def _obey(part: Part, stop: Callable[[], Any], order: Order) -> None:
+def _obey(part: Part, stop: Callable[[], None], order: Order) -> None:
     if order is Order.STOP:
-        calmly(stop)
+        stop()
     else:
         part.obey(order)

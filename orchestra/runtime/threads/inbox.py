@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
-from threading import RLock, get_ident
+from threading import RLock
 from typing import Any, NoReturn
 
 from orchestra.plan import LanePlan
+from orchestra.runtime.clock import Clock
+from orchestra.runtime.forking import renew
 from orchestra.runtime.inbox import Inbox, Order
 from orchestra.runtime.lane import Lane, Surroundings, Ticket
 from orchestra.runtime.pressure import Pressure
@@ -43,6 +45,7 @@ class SharedInbox(Inbox):
         evict_after: float | None = None,
         blocks: Callable[[Any, Lane, Ticket], None] = lambda who, lane, ticket: None,
         displaced: Callable[[Any], None] | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.lock: Any = RLock()
         self._door = door
@@ -58,6 +61,7 @@ class SharedInbox(Inbox):
             evict_after=evict_after,
             blocks=lambda lane, ticket: door.post(partial(blocks, door.who, lane, ticket)),
             displaced=None if displaced is None else lambda entry: door.post(partial(displaced, entry)),
+            clock=clock,
         )
         self._looks = False
         self._wake_here = self.wake
@@ -70,6 +74,10 @@ class SharedInbox(Inbox):
                 return False
             self.idle = True
             return True
+
+    def disown(self, failure: BaseException) -> None:
+        renew(self.lock)
+        super().disown(failure)
 
     async def rest(self) -> None:
         if self.over or self.sleeps():
@@ -103,8 +111,10 @@ class SharedInbox(Inbox):
                 lane.relieve()
         return any(lane.queue for lane in self.lanes)
 
-    def _make_lane(self, plan: LanePlan, around: Surroundings, evict_after: float | None) -> Lane:
-        return SharedLane(self.name, plan, self._loop, around, evict_after, self.lock, self._door)
+    def _make_lane(
+        self, plan: LanePlan, around: Surroundings, evict_after: float | None, clock: Clock | None
+    ) -> Lane:
+        return SharedLane(self.name, plan, self._loop, around, evict_after, self.lock, self._door, clock)
 
     def _around(
         self,
@@ -188,8 +198,8 @@ class ThreadInbox(SharedInbox):
 
     def _sleep(self) -> None:
         self.note_peaks()
-        if self._scheduler.on_rest is not None:
-            self._door.post(self._scheduler.poke)
+        if self.scheduler.on_rest is not None:
+            self._door.post(self.scheduler.poke)
         self._bell.wait()
 
     def tell_end(self) -> NoReturn:
@@ -214,7 +224,7 @@ class ThreadInbox(SharedInbox):
             super().pass_deadline(deadline)
 
     def is_run_by(self, who: Any) -> bool:
-        return bool(who == self.home.ident)
+        return bool(who == self.home.ident) or self.home.runs(who)
 
     def over_capacity(self) -> asyncio.Future[None] | None:
         with self.lock:
@@ -226,8 +236,15 @@ class ThreadInbox(SharedInbox):
             at_work = self._errands or self.asking or self.queued
             return (self.idle or self._listening) and not at_work
 
-    def hold(self) -> None:
+    @property
+    def waits(self) -> bool:
+        """Whether the thread waits: for something to take, or for the loop."""
+        with self.lock:
+            return self.idle or self._listening or self.home.waits
+
+    def hold(self, message: Any) -> None:
         """A thread holds what it has taken until it sleeps again."""
+        self.current = message
 
     def leave(self) -> None:
         with self.lock:
@@ -248,7 +265,7 @@ class ThreadInbox(SharedInbox):
         self._wake_thread()
 
     def _sends_itself(self) -> bool:
-        return get_ident() == self.home.ident
+        return self.is_run_by(self._door.who)
 
 
 def held(inboxes: Iterable[Inbox]) -> AbstractContextManager[object]:

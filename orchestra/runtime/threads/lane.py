@@ -14,8 +14,10 @@ from typing import Any
 from orchestra.errors import Closed
 from orchestra.overflow import Overflow
 from orchestra.plan import LanePlan
+from orchestra.runtime.clock import Clock
 from orchestra.runtime.lane import Lane, Surroundings, Ticket
 from orchestra.runtime.threads.door import Bell, Door
+from orchestra.runtime.threads.home import home_here
 
 
 class LoopTicket(Ticket):
@@ -76,8 +78,9 @@ class SharedLane(Lane):
         evict_after: float | None,
         lock: Any,
         door: Door,
+        clock: Clock | None = None,
     ) -> None:
-        super().__init__(subsystem, plan, loop, around, evict_after)
+        super().__init__(subsystem, plan, loop, around, evict_after, clock)
         self.lock = lock
         self._door = door
         self._bell: Bell | None = None
@@ -120,9 +123,9 @@ class SharedLane(Lane):
     def claim(self, ticket: Ticket, entry: Any, message: Any) -> bool | None:
         """Put the entry of a thread's ticket if it is its turn: as `redeem`; None when it waits on."""
         with self.lock:
-            now = self._clock()
+            now = self._clock.time()
             if ticket.due is not None and now >= ticket.due:
-                self._wait_ran_out(ticket, ticket.due)
+                self._wait_ran_out(ticket)
             if ticket in self.waiting:
                 return None
             if ticket.granted and self._granted[0] is not ticket:
@@ -153,8 +156,8 @@ class SharedLane(Lane):
 
     def _ticket(self, *, first: bool) -> Ticket:
         if self._bell is not None:
-            return ThreadTicket(self._bell, self._clock(), first=first)
-        return LoopTicket(self.loop.create_future(), self._clock(), self._door, first=first)
+            return ThreadTicket(self._bell, self._clock.time(), first=first)
+        return LoopTicket(self.loop.create_future(), self._clock.time(), self._door, first=first)
 
     def _set_timer(self, ticket: Ticket, wait: float) -> None:
         if isinstance(ticket, LoopTicket):
@@ -175,26 +178,46 @@ class SharedLane(Lane):
 def redeem_in_thread(
     waits: Sequence[tuple[SharedLane, Ticket, Any]], bell: Bell, message: Any
 ) -> list[bool | Closed]:
-    """Sleep until each ticket had its turn, in whatever order they come; their bell is one."""
+    """Sleep until each ticket had its turn, in whatever order they come; their bell is one.
+
+    When what runs in this thread is to end, the message is withdrawn where it still waits.
+    """
     results: dict[int, bool | Closed] = {}
-    while True:
-        for place, (lane, ticket, entry) in enumerate(waits):
-            if place not in results:
-                try:
-                    outcome = lane.claim(ticket, entry, message)
-                except Closed as closed:
-                    results[place] = closed
-                else:
-                    if outcome is not None:
-                        results[place] = outcome
-        if len(results) == len(waits):
-            return [results[place] for place in range(len(waits))]
-        bell.wait(_until_due(waits))
+    home = home_here()
+    if home is not None:
+        home.bell = bell
+    try:
+        while not _redeemed(waits, results, message):
+            if home is not None and home.cancelled:
+                for lane, ticket, _ in waits:
+                    lane.withdraw(ticket)
+                raise home.freed(message)
+            bell.wait(_until_due(waits))
+    finally:
+        if home is not None:
+            home.bell = None
+    return [results[place] for place in range(len(waits))]
+
+
+def _redeemed(
+    waits: Sequence[tuple[SharedLane, Ticket, Any]], results: dict[int, bool | Closed], message: Any
+) -> bool:
+    """Use those tickets whose turn it is, and note what came of each; True when all have been used."""
+    for place, (lane, ticket, entry) in enumerate(waits):
+        if place not in results:
+            try:
+                outcome = lane.claim(ticket, entry, message)
+            except Closed as closed:
+                results[place] = closed
+            else:
+                if outcome is not None:
+                    results[place] = outcome
+    return len(results) == len(waits)
 
 
 def _until_due(waits: Sequence[tuple[SharedLane, Ticket, Any]]) -> float | None:
     left = [
-        ticket.due - lane._clock()
+        ticket.due - lane._clock.time()
         for lane, ticket, _ in waits
         if ticket.due is not None and ticket in lane.waiting
     ]

@@ -61,8 +61,8 @@ class Pool:
         run = partial(contextvars.copy_context().run, function, *args, **keywords)
         job = _Job(owner, run, asyncio.get_running_loop().create_future())
         self._waiting.append(job)
-        self._begin()
         try:
+            self._begin()
             await job.done
         except BaseException:
             if job in self._waiting:

@@ -26,7 +26,7 @@ class ThreadPost(Post):
         """Send a message, sleeping where a lane has no room; see `Context.send`. Requests go by the loop."""
         places, way = self._laid(message, priority, overflow)
         if way.replies:
-            return bool(self.home.do(partial(super().send, message, priority, overflow)))
+            return bool(self.home.do(partial(super().send, message, priority, overflow), message))
         self.drop_for(way.wip)
         living = self.living(places, len(places))
         return self.spread_in_thread(living, message, overflow) and not way.wip
@@ -35,7 +35,7 @@ class ThreadPost(Post):
         self, message: Any, priority: Priority | None = None, overflow: Overflow | None = None
     ) -> bool:
         if self._laid(message, priority, overflow)[1].replies:
-            return bool(self.home.do(partial(super().try_send, message, priority, overflow)))
+            return bool(self.home.do(partial(super().try_send, message, priority, overflow), message))
         return super().try_send(message, priority, overflow)
 
     def spread_in_thread(

@@ -12,6 +12,7 @@ from time import monotonic
 
 import attrs
 
+from orchestra.runtime import forking
 from orchestra.runtime.log import logger
 from orchestra.runtime.scheduler import Scheduler
 from orchestra.runtime.threads.frames import innermost, outwards, told
@@ -76,6 +77,11 @@ class Watcher:
     """The thread that looks, as often as the most impatient watch needs."""
 
     def __init__(self) -> None:
+        self.disown()
+        forking.watch(self)
+
+    def disown(self) -> None:
+        """Begin anew: nothing is watched. In a forked child there is no thread, nor what it watched."""
         self._watches: list[Watch] = []
         self._lock = threading.Lock()
         self._changed = threading.Event()

@@ -18,12 +18,14 @@ Outcome: TypeAlias = "asyncio.Future[tuple[Any, BaseException | None]]"
 class Worker:
     """A thread that begins with the first call and ends with `end`; the next call begins another one.
 
-    All calls of one thread run in one copy of the context variables of who made the first.
+    All calls of one thread run in one copy of the context variables of who made the first. `calling` says
+    that a call is not over.
     """
 
-    __slots__ = ("_abandoned", "_bell", "_home", "_jobs", "_thread")
+    __slots__ = ("_abandoned", "_bell", "_home", "_jobs", "_thread", "calling")
 
     def __init__(self, home: Home) -> None:
+        self.calling = False
         self._home = home
         self._jobs: deque[tuple[Callable[[], Any], Outcome] | None] = deque()
         self._bell = Bell()
@@ -33,8 +35,8 @@ class Worker:
     async def call(self, function: Callable[[], Any]) -> Any:
         """Run a function in the thread; give its result, or raise its error.
 
-        A thread cannot be cancelled: when the caller is, what would wait in the thread raises `Closed`, and
-        the function is waited for all the same, until the thread is abandoned.
+        A thread cannot be cancelled: when the caller is, what would wait in the thread raises `Closed`, until
+        the function has ended; that is waited for all the same, until the thread is abandoned.
         """
         loop = asyncio.get_running_loop()
         if self._abandoned is None:
@@ -44,9 +46,10 @@ class Worker:
             raise asyncio.CancelledError
         outcome: Outcome = loop.create_future()
         either: tuple[asyncio.Future[Any], ...] = outcome, abandoned
-        self._jobs.append((function, outcome))
         if self._thread is None:
             self._thread = self._begin(loop)
+        self._jobs.append((function, outcome))
+        self.calling = True
         self._bell.ring()
         cancelled: asyncio.CancelledError | None = None
         while not outcome.done():
@@ -57,12 +60,17 @@ class Worker:
             except asyncio.CancelledError as told:
                 cancelled = told
                 self._home.cancel()
+        self._home.cancelled = self.calling = False
         result, error = outcome.result()
         if cancelled is not None and isinstance(error, Closed):
             raise cancelled
         if error is not None:
             raise error
         return result
+
+    def calm(self) -> None:
+        """The cancellation is over: what waits in the thread may do so again."""
+        self._home.cancelled = False
 
     def abandon(self) -> None:
         """Wait for the thread no longer: it ends when its function returns, and keeps nothing from ending."""
@@ -79,7 +87,7 @@ class Worker:
         self._bell.ring()
         self._thread.join(1.0)
         self._thread = None
-        self._home.ident = 0
+        self._home.leave()
 
     def where(self) -> str | None:
         """Where the thread stands in its source; None when there is none."""
@@ -90,12 +98,11 @@ class Worker:
         thread = threading.Thread(
             target=run, args=(self._work, loop), name=self._home.thread_name, daemon=True
         )
-        self._home.cancelled = False
         thread.start()
         return thread
 
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._home.ident = threading.get_ident()
+        self._home.enter()
         while True:
             self._bell.wait()
             while self._jobs:

@@ -80,8 +80,7 @@ def reader_receiver(inbox):
         left -= 1
         if isinstance(message, Box):
             message = message.codec.open(message)
-        inbox.current = message
-        inbox.hold()
+        inbox.hold(message)
         return message
 
     async def following():
@@ -108,8 +107,7 @@ def reader_receiver(inbox):
             return inbox.nothing()
         if isinstance(message, Box):
             message = message.codec.open(message)
-        inbox.current = message
-        inbox.hold()
+        inbox.hold(message)
         return message
 
     async def recv_signal():
@@ -340,7 +338,6 @@ def outgoing_receiver(inbox):
                 break
             await inbox.rest()
         left -= 1
-        inbox.current = message
         return message
 
     async def following():
@@ -360,7 +357,6 @@ def outgoing_receiver(inbox):
                 normal.relieve()
         else:
             return inbox.nothing()
-        inbox.current = message
         return message
 
     async def recv_signal():

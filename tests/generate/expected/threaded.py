@@ -54,6 +54,7 @@ def reader_receiver(inbox):
     normal_queue = normal.queue
     take_normal = normal_queue.popleft
     normal_taken = 0
+    scheduler = inbox.scheduler
     left = 1
 
     async def recv():
@@ -72,7 +73,10 @@ def reader_receiver(inbox):
                 break
             await inbox.rest()
         left -= 1
-        inbox.current = message
+        if scheduler.began:
+            inbox.current = message
+        else:
+            inbox.hold(message)  # another task than the strand's
         return message
 
     async def following():
@@ -92,7 +96,10 @@ def reader_receiver(inbox):
                 normal.relieve()
         else:
             return inbox.nothing()
-        inbox.current = message
+        if scheduler.began:
+            inbox.current = message
+        else:
+            inbox.hold(message)  # another task than the strand's
         return message
 
     async def recv_signal():
