@@ -53,6 +53,14 @@ def _thread(quick: bool) -> Sequence[Group]:
     return [thread.group(count=5_000 if quick else 50_000)]
 
 
+def _box(quick: bool) -> Sequence[Group]:
+    from benchmarks import box
+
+    if quick:
+        return box.groups(count=20_000, waiting=20_000, rounds=3)
+    return box.groups(count=100_000, waiting=500_000, rounds=5)
+
+
 GROUPS: dict[str, Callable[[bool], Sequence[Group]]] = {
     "send": _send,
     "ring": _ring,
@@ -61,6 +69,7 @@ GROUPS: dict[str, Callable[[bool], Sequence[Group]]] = {
     "priority": _priority,
     "ask": _ask,
     "thread": _thread,
+    "box": _box,
 }
 ROUNDS, QUICK_ROUNDS = 15, 5
 

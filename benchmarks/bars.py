@@ -1,7 +1,8 @@
 """What each figure must reach: the only place where the bars stand.
 
-A bar of a message or a hop is a ratio to the floor; a bar of a start is in milliseconds; a bar of a rate, of
-a publish, of an urgent message and of a message to a thread is a ratio to another case of its group.
+A bar of a message or a hop is a ratio to the floor; a bar of a start or of a pause is in milliseconds; a
+bar of a rate, of a publish, of an urgent message, of a message to a thread, of what is boxed and of the time
+and the memory of a backlog is a ratio to another case of its group.
 """
 
 from collections.abc import Mapping
@@ -60,6 +61,37 @@ FUTURES = "two tasks with futures"
 
 BACKLOGS = (10, 1_000, 100_000)
 
+UNBOXED, BOXED, AUTO, SEALED_AHEAD = "unboxed", "boxed", "auto", "sealed ahead"
+BOX_U8, BOX_BYTES, TEN_DICTS, BUFFER = "u8", "1029 bytes", "ten small dicts", "64 KiB buffer"
+
+
+def box_send(content: str, way: str) -> str:
+    """The name of the case of a send of this content, boxed or not."""
+    return f"{content}, {way}"
+
+
+def broadcast(receivers: int, way: str) -> str:
+    """The name of the case of ten small dicts that go to so many receivers, boxed or not."""
+    return f"to {receivers} {'receiver' if receivers == 1 else 'receivers'}, {way}"
+
+
+EACH_SEALED = "a seal for each of 16"
+ONCE_SEALED = "one seal for all 16"
+
+SLOTTED, STRUCT, WITHOUT_GC, IN_BOXES = (
+    "slotted class",
+    "msgspec.Struct",
+    "records, Struct(gc=False)",
+    "msgspec.Struct, boxed",
+)
+TIME, MEMORY, PAUSE = "fill and drain", "memory", "longest pause"
+
+
+def backlog(kind: str, what: str) -> str:
+    """The name of the case of one figure of a backlog of messages of this kind."""
+    return f"{kind}: {what}"
+
+
 BARS: Mapping[str, float] = {
     U8_PLAIN: 5,
     U8_BOXED: 9,
@@ -75,6 +107,12 @@ BARS: Mapping[str, float] = {
     PUBLISH_TO_TWO: 1.8,
     urgent(BACKLOGS[-1]): 1.5,
     TO_THREAD: 0.25,
+    box_send(BOX_U8, BOXED): 1.8,
+    box_send(BOX_BYTES, BOXED): 2.2,
+    ONCE_SEALED: 1 / 6,
+    backlog(IN_BOXES, TIME): 0.75,
+    backlog(IN_BOXES, MEMORY): 0.2,
+    backlog(IN_BOXES, PAUSE): 10,
 }
 """What a figure must not exceed."""
 

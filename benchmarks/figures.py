@@ -110,25 +110,58 @@ def thread(record: Record) -> Iterator[str]:
     yield _where(record)
 
 
-def boxing(record: Record) -> Iterator[str]:
-    """What a boxed send costs beside the same send unboxed."""
-    (group,) = record["groups"].values()
-    costs = {result["name"]: result for result in group["results"]}
-    yield "| a send to a synchronous Actor | unboxed | boxed | boxed × unboxed |"
+def box(record: Record) -> Iterator[str]:
+    """A chart of what a backlog takes beside that of a slotted class, and tables of all that a box costs."""
+    groups = record["groups"]
+    time, memory, pause = (groups[f"backlog {what}"]["results"] for what in ("time", "memory", "pause"))
+    others = [result for pair in zip(time[1:], memory[1:], strict=True) for result in pair]
+    count = re.search(r"[\d,]+ messages", groups["backlog time"]["title"])
+    assert count is not None
+    yield "```mermaid"
+    yield "xychart-beta"
+    yield f'    title "A backlog of {count[0]}, in % of a slotted class"'
+    yield f"    x-axis {json.dumps([result['name'] for result in others])}"
+    yield '    y-axis "% of a slotted class" 0 --> 110'
+    yield f"    bar {[round(100 * result['ratio'], 1) for result in others]}"
+    yield "```"
+    yield ""
+    yield f"| {count[0]} wait | fill and drain, ns each | bytes each | longest pause of the collector |"
     yield "|---|--:|--:|--:|"
-    for name, boxed in costs.items():
-        if name.endswith(", boxed"):
-            plain = costs[name.removesuffix(", boxed")]
-            ratio = boxed["median"] / plain["median"]
-            what = name.partition(" to ")[0]
-            yield f"| {what} | {plain['median']:,.0f} ns | {boxed['median']:,.0f} ns | {ratio:.1f} |"
+    for row in zip(time, memory, pause, strict=True):
+        kind = str(row[0]["name"]).partition(":")[0]
+        took, held, paused = (result["median"] for result in row)
+        yield f"| {kind} | {took:,.0f} | {held:,.0f} | {paused:,.0f} ms |"
+    yield ""
+    yield from _by_way("one send, to the end of its handler", groups["sends"])
+    yield ""
+    yield from _by_way("ten small dicts, to the end of all handlers", groups["broadcasts"])
+    yield ""
+    yield "| boxes of ten small dicts for 16 receivers | |"
+    yield "|---|--:|"
+    for result in groups["seals"]["results"]:
+        yield f"| {result['name']} | {result['median']:,.0f} ns |"
     yield ""
     yield _where(record)
 
 
+def _by_way(heading: str, group: Record) -> Iterator[str]:
+    """A table with a column for each way to send, and how many times the first one the others cost."""
+    costs: dict[str, dict[str, Record]] = {}
+    for result in group["results"]:
+        what, _, way = str(result["name"]).rpartition(", ")
+        costs.setdefault(what, {})[way] = result
+    ways = list(next(iter(costs.values())))
+    yield f"| {heading} | {' | '.join(ways)} |"
+    yield f"|---|{'--:|' * len(ways)}"
+    for what, by_way in costs.items():
+        first, *rest = by_way.values()
+        cells = [f"{each['median']:,.0f} ns ({each['ratio']:.1f} ×)" for each in rest]
+        yield f"| {what} | {first['median']:,.0f} ns | {' | '.join(cells)} |"
+
+
 MAKERS: Mapping[str, tuple[str, Callable[[Record], Iterator[str]]]] = {
     "ask": ("ask", ask),
-    "boxing": ("send", boxing),
+    "box": ("box", box),
     "congestion": ("congestion", congestion),
     "priority": ("priority", priority),
     "ring": ("ring", to_floor),

@@ -3,27 +3,34 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
-Factory: TypeAlias = Callable[[], asyncio.AbstractEventLoop]
 
 NAMES = ("asyncio", "uvloop")
 
-_factory: ContextVar[Factory] = ContextVar("_factory", default=asyncio.new_event_loop)
+_chosen: ContextVar[str] = ContextVar("_chosen", default="asyncio")
 
 
 def choose(name: str) -> None:
     """Make `run` use the loop of this name from now on."""
-    if name == "uvloop":
+    _chosen.set(name)
+
+
+def chosen() -> str:
+    """The name of the loop that `run` uses."""
+    return _chosen.get()
+
+
+def _factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    if chosen() == "uvloop":
         import uvloop
 
-        _factory.set(uvloop.new_event_loop)
-    else:
-        _factory.set(asyncio.new_event_loop)
+        return uvloop.new_event_loop
+    return asyncio.new_event_loop
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run the coroutine to its end in a new loop, and give its value."""
-    with asyncio.Runner(loop_factory=_factory.get()) as runner:
+    with asyncio.Runner(loop_factory=_factory()) as runner:
         return runner.run(coroutine)

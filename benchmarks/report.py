@@ -113,7 +113,7 @@ def _row(result: Result) -> tuple[str, ...]:
         f"{result.cost:,.{digits}f}",
         f"{result.low:,.{digits}f} to {result.high:,.{digits}f}",
         *(() if result.ratio is None else (_ratio(result),)),
-        "" if result.bar is None else f"{'≥ ' if result.at_least else ''}{result.bar:g}",
+        "" if result.bar is None else f"{'≥ ' if result.at_least else ''}{result.bar:.3g}",
         _mark(result),
     )
 

@@ -44,7 +44,6 @@ _decode = msgspec.msgpack.Decoder().decode
 _new = object.__new__
 _new_tuple = tuple.__new__
 _flatten = itertools.chain.from_iterable
-_values_of = dict.values
 _set_field = object.__setattr__
 
 
@@ -448,14 +447,24 @@ class _Generator:
                     self._check(one, self._local(f"{value}_{place}", f"{value}[{place}]"), strict=strict)
             case Table():
                 self._refuse_if(self._misfit(shape, value, strict, typed))
-                self._check_all(shape.key, value, strict=strict)
-                self._check_all(shape.value, f"{value}.values()", strict=strict)
+                self._check_table(shape, value, strict=strict)
             case Record() if id(shape) in self.tests:
                 self._refuse_if(f"not {self.tests[id(shape)]}({value})")
             case Record():
                 self._check_record(shape, value, strict=strict, typed=typed)
             case _:
                 self._refuse_if(self._misfit(shape, value, strict, typed))
+
+    def _check_table(self, table: Table, value: str, *, strict: bool) -> None:
+        """Write the check of keys and values: pair by pair, but for values that are checked all at once."""
+        if self._told_by_type(table.value, strict) is None and self._flat(table.value, strict):
+            self._check_all(table.key, value, strict=strict)
+            self._check_all(table.value, f"{value}.values()", strict=strict)
+            return
+        key, part = self.local.unique("key"), self.local.unique("part")
+        with self.writer.block(f"for {key}, {part} in {value}.items()"):
+            self._check(table.key, key, strict=strict)
+            self._check(table.value, part, strict=strict)
 
     def _check_union(self, union: Either, slots: tuple[Shape, ...], value: str) -> None:
         word = "if"
@@ -486,24 +495,16 @@ class _Generator:
                 self._check(shape, one, strict=strict)
 
     def _flat(self, shape: Shape, strict: bool) -> bool:
-        """Whether the shape is of containers, and for all within the exact type is enough."""
+        """Whether the shape is of sequences or sets, and for all within the exact type is enough."""
         if self._told_by_type(shape, strict) is not None:
             return True
-        return isinstance(shape, (Many, Table)) and all(self._flat(one, strict) for one in parts_of(shape))
+        return isinstance(shape, Many) and self._flat(shape.item, strict)
 
     def _check_all_flat(self, shape: Shape, values: str, *, strict: bool) -> None:
+        assert isinstance(shape, Many)
+        self._refuse_if(f"not {self._kinds(frozenset({shape.kind}))}.issuperset(map(type, {values}))")
         flatten = self.writer.bind(_flatten, "flatten")
-        match shape:
-            case Many(kind=kind, item=item):
-                self._refuse_if(f"not {self._kinds(frozenset({kind}))}.issuperset(map(type, {values}))")
-                self._check_all(item, f"{flatten}({values})", strict=strict)
-            case Table(key=key, value=value):
-                self._refuse_if(f"not {self._kinds(frozenset({dict}))}.issuperset(map(type, {values}))")
-                self._check_all(key, f"{flatten}({values})", strict=strict)
-                values_of = self.writer.bind(_values_of, "values_of")
-                self._check_all(value, f"{flatten}(map({values_of}, {values}))", strict=strict)
-            case _:
-                raise AssertionError(shape)
+        self._check_all(shape.item, f"{flatten}({values})", strict=strict)
 
     def _told_by_type(self, shape: Shape, strict: bool) -> frozenset[type] | None:
         """The exact types of the values, when nothing else is to be checked."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import bars
+from benchmarks import bars, box
 from benchmarks.harness import Case, Group
 
 
@@ -122,6 +122,22 @@ def test_thread_measures_each_way_beside_both_libraries(tmp_path: Path) -> None:
 def test_ask_measures_each_asker_beside_futures(tmp_path: Path) -> None:
     names = _names(tmp_path, "ask")
     assert names >= {bars.FUTURES, bars.asks("an Actor", "synchronous"), bars.asks("a run", "asynchronous")}
+
+
+@pytest.mark.usefixtures("one_round")
+def test_box_measures_sends_broadcasts_seals_and_backlogs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(command.GROUPS, "box", lambda quick: box.groups(count=100, waiting=200))
+    names = _names(tmp_path, "box")
+    assert names >= {bars.box_send(bars.BUFFER, way) for way in (bars.UNBOXED, bars.BOXED)}
+    assert names >= {bars.broadcast(16, way) for way in (bars.UNBOXED, bars.BOXED, bars.SEALED_AHEAD)}
+    assert names >= {bars.EACH_SEALED, bars.ONCE_SEALED}
+    assert names >= {
+        bars.backlog(kind, what)
+        for kind in (bars.SLOTTED, bars.STRUCT, bars.WITHOUT_GC, bars.IN_BOXES)
+        for what in (bars.TIME, bars.MEMORY, bars.PAUSE)
+    }
 
 
 def test_the_groups_of_one_name_go_into_one_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import ask, figures, report
+from benchmarks import ask, bars, box, figures, report
 from benchmarks.congestion import groups
 from benchmarks.harness import Case, Group, measure
 from benchmarks.priority import group
@@ -19,7 +19,7 @@ def _constant(made: Group) -> Group:
         Case(case.name, lambda figure=float(place): figure, case.against)
         for place, case in enumerate(made.cases, 1)
     ]
-    return Group(made.name, made.title, made.unit, cases, ratio=made.ratio)
+    return Group(made.name, made.title, made.unit, cases, relative=made.relative, ratio=made.ratio)
 
 
 @pytest.fixture
@@ -27,7 +27,11 @@ def folder(tmp_path: Path) -> Path:
     """Figures as the command writes them, of two Pythons."""
     results = tmp_path / "results"
     where = report.machine(1, "asyncio")
-    for name, made in (("congestion", groups(1.0, 1)), ("priority", [group(1)])):
+    for name, made in (
+        ("congestion", groups(1.0, 1)),
+        ("priority", [group(1)]),
+        ("box", box.groups(1, 1_000)),
+    ):
         measured = [measure(_constant(each), 1, floor=lambda: 1.0) for each in made]
         for version in ("3.9", "3.11"):
             report.write_json(
@@ -71,6 +75,18 @@ def test_the_figures_in_the_chart_are_those_of_the_file(folder: Path) -> None:
 def test_the_table_of_urgent_messages_has_a_row_for_each_backlog(folder: Path) -> None:
     text = figures.filled(PAGE.format("priority"), folder)
     assert "| 10 | 1 µs | 1.00 |\n| 1,000 | 2 µs | 2.00 |\n| 100,000 | 3 µs | 3.00 |" in text
+
+
+def test_the_page_of_boxes_has_a_chart_of_the_backlog_and_a_column_for_each_way(folder: Path) -> None:
+    text = figures.filled(PAGE.format("box"), folder)
+    assert 'title "A backlog of 1,000 messages, in % of a slotted class"' in text
+    assert 'x-axis ["msgspec.Struct: fill and drain", "msgspec.Struct: memory", ' in text
+    assert "bar [200.0, 200.0, 300.0, 300.0, 400.0, 400.0]" in text
+    assert "| slotted class | 1 | 1 | 1 ms |" in text
+    assert f"| {bars.UNBOXED} | {bars.BOXED} |" in text
+    assert "| u8 | 1 ns | 2 ns (2.0 ×) |" in text
+    assert "| to 4 receivers | 4 ns | 5 ns (1.2 ×) | 6 ns (1.5 ×) |" in text
+    assert f"| {bars.ONCE_SEALED} | 2 ns |" in text
 
 
 def test_a_round_trip_stands_beside_that_of_two_tasks(tmp_path: Path) -> None:
