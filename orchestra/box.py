@@ -1,6 +1,7 @@
 """Boxes: a packed private copy of a message, in place of the message, while it waits in a lane."""
 
 import sys
+import types
 import weakref
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Generic, TypeVar, get_args, overload
@@ -25,6 +26,10 @@ _SWITCH = "__orchestra_boxed__"
 _HELD = "__orchestra_codec__"
 
 
+def _unchanging(rides: Mapping[str, str]) -> Mapping[str, str]:
+    return types.MappingProxyType(dict(rides))
+
+
 @attrs.frozen(eq=False)
 class Codec:
     """How messages of exactly the class `kind` are packed.
@@ -39,7 +44,7 @@ class Codec:
 
     kind: type
     source: str = attrs.field(repr=False)
-    rides: Mapping[str, str]
+    rides: Mapping[str, str] = attrs.field(converter=_unchanging)
     whole: str | None
     seal: Callable[[Any], "Box[Any]"] = attrs.field(repr=False)
     open: Callable[["Box[Any]"], Any] = attrs.field(repr=False)
