@@ -223,7 +223,10 @@ def _held_codec(kind: type) -> Codec:
         return held  # type: ignore[no-any-return]  # nobody else writes this attribute
     codec = codec_of(kind)
     if kind not in _kept:
-        setattr(kind, _HELD, codec)
+        try:
+            setattr(kind, _HELD, codec)
+        except TypeError:  # a class of the interpreter, which stays
+            _kept.setdefault(kind, {})[None] = codec
     return codec
 
 

@@ -34,6 +34,7 @@ from orchestra.generate.shapes import (
     Shape,
     Table,
     extent,
+    may_become_equal,
     of,
     parts_of,
 )
@@ -546,9 +547,9 @@ class _Generator:
             case Moment(kind=kind):
                 more = self._odd(kind, value)
             case Many(kind=kind):
-                more = []
+                more = self._merged(value, shape.item) if kind in {set, frozenset} else []
             case Table():
-                kind, more = dict, []
+                kind, more = dict, self._merged(value, shape.key)
             case Row(items=items):
                 kind, more = tuple, [f"len({value}) != {len(items)}"]
             case Record(kind=kind):
@@ -557,6 +558,10 @@ class _Generator:
                 raise AssertionError(shape)
         wrong_type = [] if typed else [f"type({value}) is not {self._kind(kind)}"]
         return " or ".join([*wrong_type, *more])
+
+    def _merged(self, value: str, item: Shape) -> list[str]:
+        """Conditions under which a set or dict cannot be filled again with as many items."""
+        return [f"len(frozenset(list({value}))) != len({value})"] if may_become_equal(item) else []
 
     def _more_in(self, record: Record, value: str) -> list[str]:
         """Conditions under which an object has more in it than its fields."""

@@ -57,6 +57,13 @@ def why_whole(kind: type) -> str | None:
     return _own_construction(kind, style[0]) or _hidden_state(kind, style[0], style[1])
 
 
+def why_never_exact(kind: type) -> str | None:
+    """Why no object is of exactly this class, but of children of it; None when some are."""
+    if kind is msgspec.Struct:
+        return "it is the base of all Structs"
+    return "it is abstract" if inspect.isabstract(kind) else None
+
+
 def _own_construction(kind: type, style: str) -> str | None:
     if style == "struct" and type(kind).__call__ is not type(msgspec.Struct).__call__:
         return "its metaclass makes its objects in a way of its own"

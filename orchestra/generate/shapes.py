@@ -24,7 +24,10 @@ import attrs
 T = TypeVar("T")
 
 DEEPEST = 100
-"""How many levels a message may have of a type that contains itself."""
+"""How many levels a message may have of a type that contains itself, where a level is not too deep."""
+
+MOST_CALLS = 500
+"""How many calls deep the opening of a message may go: Python has 1000, and the receiver needs some."""
 
 MOST_RIDES = 1000
 """How many parts of a class that travel by reference are told of."""
@@ -140,8 +143,10 @@ class Shape:
 
     def open_all(self, trees: list[Any], riders: typing.Sequence[Any]) -> list[Any]:
         """The values of many trees."""
-        open_ = self.open
-        return [open_(tree, riders) for tree in trees]
+        open_, values = self.open, []
+        for tree in trees:  # a comprehension would take another level of the stack on Python 3.11
+            values.append(open_(tree, riders))  # noqa: PERF401 - see above
+        return values
 
     def rides(self) -> Iterator[tuple[str, str]]:
         """Path and reason of each part that always travels by reference."""
@@ -384,6 +389,21 @@ class Choice(Shape):
         return self.values[tree]
 
 
+def _check_apart(value: Any) -> None:
+    """Refuse a set or dict that cannot be filled again as it is, for its items or keys were changed in it."""
+    try:
+        count = len(frozenset(list(value)))
+    except Exception as error:
+        raise Refusal(f"its items cannot be put together again ({error})") from None
+    if count != len(value):
+        raise Refusal("two of its items or keys have become equal since they were put in")
+
+
+def may_become_equal(shape: Shape) -> bool:
+    """Whether items of a set or keys of a dict may be changed in place."""
+    return isinstance(shape, (Record, Again, Ride)) or any(map(may_become_equal, parts_of(shape)))
+
+
 @attrs.frozen
 class Many(Shape):
     """A list, set, frozenset or tuple of any length, of items of one shape."""
@@ -424,6 +444,8 @@ class Many(Shape):
         except Refusal as refusal:
             refusal.path.append(f"[{len(tree)}]" if self.kind in {list, tuple} else "[...]")
             raise
+        if self.kind in {set, frozenset} and not isinstance(self.item, Scalar):
+            _check_apart(value)
         return tree
 
     def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
@@ -468,7 +490,10 @@ class Row(Shape):
         return _pack_row(self.items, value, riders, depth)
 
     def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
-        return tuple([item.open(one, riders) for item, one in zip(self.items, tree, strict=True)])
+        values = []
+        for item, one in zip(self.items, tree, strict=True):  # no comprehension: see `open_all`
+            values.append(item.open(one, riders))
+        return tuple(values)
 
     def rides(self) -> Iterator[tuple[str, str]]:
         for place, item in enumerate(self.items):
@@ -534,6 +559,8 @@ class Table(Shape):
             of_key = "key " if len(keys) == len(values) else ""
             refusal.path.append(f"[{of_key}{shorten(key)}]")
             raise
+        if not isinstance(self.key, Scalar):
+            _check_apart(value)
         return [keys, values]
 
     def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
@@ -734,7 +761,9 @@ class Record(Shape):
         return tree
 
     def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
-        values = [open_(one, riders) for open_, one in zip(self._openers, tree)]  # noqa: B905 - riders may follow
+        values = []
+        for open_, one in zip(self._openers, tree):  # noqa: B905 - riders may follow
+            values.append(open_(one, riders))
         made = self.build(values)
         if len(tree) > len(values):
             made.__dict__.update(riders[tree[-1]])
@@ -781,19 +810,36 @@ class Again(Shape):
         assert self.target is not None
         return self.target
 
+    @remembered
+    def calls(self) -> int:
+        """How many calls one level is deep, at most."""
+        return max(_calls_down(self.shape, {}), MOST_CALLS // DEEPEST)
+
     def fits(self, kind: type) -> bool:
         return self.shape.fits(kind)
 
     def pack(self, value: Any, riders: Riders, depth: int) -> Any:
-        if depth >= DEEPEST:
+        deeper = depth + self.calls()
+        if deeper > MOST_CALLS:
             raise TooDeep(
-                f"it contains itself, or is nested more than {DEEPEST} levels deep; send references by name"
-                " or declare the field Live"
+                f"it contains itself, or is nested more than {MOST_CALLS // self.calls()} levels deep;"
+                " send references by name or declare the field Live"
             )
-        return self.shape.pack(value, riders, depth + 1)
+        return self.shape.pack(value, riders, deeper)
 
     def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
         return self.shape.open(tree, riders)
+
+
+def _calls_down(shape: Shape, known: dict[int, int]) -> int:
+    """How many calls it takes to open a value down to a type that is within itself; 0 when there is none."""
+    if isinstance(shape, Again):
+        return 1
+    if id(shape) not in known:
+        below = max((_calls_down(part, known) for part in parts_of(shape)), default=0)
+        own = 2 if isinstance(shape, (Many, Table)) else 1
+        known[id(shape)] = below and below + own
+    return known[id(shape)]
 
 
 def describe(shape: Shape) -> str:

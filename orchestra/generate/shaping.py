@@ -12,7 +12,7 @@ import msgspec
 import typing_extensions
 
 from orchestra.generate.hints import Hint, Unresolvable, field_hints
-from orchestra.generate.records import has_slot, style_of, why_whole
+from orchestra.generate.records import has_slot, style_of, why_never_exact, why_whole
 from orchestra.generate.shapes import (
     MOMENTS,
     NONE,
@@ -96,7 +96,7 @@ class Builder:
         if kind in _MANY or kind is dict or kind in _ABSTRACT:
             return self._container(kind, (), hint)
         if issubclass(kind, enum.Enum):
-            return member_shape(kind)
+            return member_shape(kind) if kind.__members__ else Ride(f"{kind.__qualname__} has no members")
         if typing_extensions.is_typeddict(kind):
             return Ride("a TypedDict")
         return self.record(kind, None)
@@ -215,7 +215,7 @@ class Builder:
             return self.made[key]
         if self._is_too_deep(kind):
             return Ride("its type is nested too deep")
-        reason = why_whole(kind)
+        reason = why_whole(kind) or why_never_exact(kind)
         if reason is not None:
             return Ride(f"{kind.__qualname__} is not packed: {reason}")
         made = self.made[key] = self._within(key, kind.__qualname__, lambda: self._record(kind, subscripted))

@@ -1,6 +1,8 @@
 """Codecs are made for every class, in little time, whatever its types and names are, and once."""
 
+import abc
 import dataclasses
+import enum
 import sys
 import time
 import types
@@ -360,3 +362,110 @@ def test_a_codec_that_trusts_is_made_once_too() -> None:
 
     codec = codec_of(Trusted)
     assert Box.seal(Trusted([1])).codec is codec
+
+
+# What is within a type.
+
+
+class Wrap(msgspec.Struct):
+    named: "dict[str, list[Wide]]"
+
+
+class Wide(msgspec.Struct):
+    wraps: list[Wrap] = []
+
+
+def test_the_deepest_message_that_can_be_sealed_can_be_opened() -> None:
+    def deep(levels: int) -> Wide:
+        value = Wide()
+        for _ in range(levels):
+            value = Wide([Wrap({"a": [value]})])
+        return value
+
+    with pytest.raises(BoxError, match=r"more than (\d+) levels") as caught:
+        Box.seal(deep(400))
+    most = int(caught.value.reason.partition("more than ")[2].split()[0])
+    assert most >= 50
+    box = Box.seal(deep(most))
+
+    def down(levels: int) -> Any:
+        return down(levels - 1) if levels else box.open()
+
+    assert same(down(200), deep(most))
+    with pytest.raises(BoxError):
+        Box.seal(deep(most + 1))
+
+
+@dataclasses.dataclass(unsafe_hash=True)
+class Key:
+    n: int
+    parts: Any = ()
+
+
+@pytest.mark.parametrize(
+    "annotation", [set[Key], frozenset[Key], dict[Key, int], list[set[Key]], "set[Key | int]", dict[Any, int]]
+)
+def test_items_of_a_set_that_were_changed_in_it(annotation: Any) -> None:
+    def filled(*keys: Key) -> Any:
+        origin = typing.get_origin(annotation) or set
+        if origin is list:
+            return [set(keys)]
+        return dict.fromkeys(keys, 1) if origin is dict else origin(keys)
+
+    one, two = Key(1), Key(2)
+    value = message(annotation, filled(one, two))
+    box = kept(value) if annotation != dict[Any, int] else Box.seal(value)
+    assert len(list(box.open().value if annotation != list[set[Key]] else box.open().value[0])) == 2
+    two.n = 1
+    with pytest.raises(BoxError, match="have become equal"):
+        Box.seal(value)
+    two.n, two.parts = 2, []
+    with pytest.raises(BoxError, match="cannot be put together again"):
+        Box.seal(value)
+
+
+class Shade(enum.Enum):
+    DARK = 1
+
+
+class Figure(abc.ABC):
+    @abc.abstractmethod
+    def area(self) -> float: ...
+
+
+@dataclasses.dataclass
+class Sized(Figure):
+    size: float
+
+    @abc.abstractmethod
+    def name(self) -> str: ...
+
+
+@dataclasses.dataclass
+class Square(Sized):
+    def area(self) -> float:
+        return self.size**2
+
+    def name(self) -> str:
+        return "square"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "word"),
+    [
+        (enum.Enum, Shade.DARK, "no members"),
+        (msgspec.Struct, Base(1), "the base of all Structs"),
+        (Figure, Square(1.0), "no fields"),
+        (Sized, Square(1.0), "abstract"),
+    ],
+)
+def test_a_field_of_a_class_that_only_children_have_rides(annotation: Any, value: Any, word: str) -> None:
+    box = kept(message(annotation, value))
+    assert box.open().value is value
+    assert word in box.codec.rides["value"]
+
+
+@pytest.mark.parametrize("value", [None, 3, iter([]), print, ..., Shade.DARK, Shade, [1], kept])
+def test_a_box_of_what_is_no_message_holds_the_very_object(value: Any) -> None:
+    box: Box[Any] = Box.seal(value)
+    assert box.open() is value and Box.seal(value).codec is box.codec
