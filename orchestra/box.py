@@ -1,6 +1,7 @@
 """Boxes: a packed private copy of a message, in place of the message, while it waits in a lane."""
 
 import sys
+import types
 import weakref
 from collections.abc import Callable, Mapping
 from typing import (
@@ -39,6 +40,10 @@ _SWITCH = "__orchestra_boxed__"
 _HELD = "__orchestra_codec__"
 
 
+def _unchanging(rides: Mapping[str, str]) -> Mapping[str, str]:
+    return types.MappingProxyType(dict(rides))
+
+
 @attrs.frozen(eq=False)
 class Codec:
     """How messages of exactly the class `kind` are packed.
@@ -54,7 +59,7 @@ class Codec:
 
     kind: type
     source: str = attrs.field(repr=False)
-    rides: Mapping[str, str]
+    rides: Mapping[str, str] = attrs.field(converter=_unchanging)
     whole: str | None
     mutable: str | None
     seal: Callable[[Any], "Box[Any]"] = attrs.field(repr=False)
@@ -241,7 +246,10 @@ def _held_codec(kind: type) -> Codec:
         return held  # type: ignore[no-any-return]  # nobody else writes this attribute
     codec = codec_of(kind)
     if kind not in _kept:
-        setattr(kind, _HELD, codec)
+        try:
+            setattr(kind, _HELD, codec)
+        except TypeError:  # a class of the interpreter, which stays
+            _kept.setdefault(kind, {})[None] = codec
     return codec
 
 

@@ -123,18 +123,20 @@ class Deadlock(OrchestraError):
 class BoxError(OrchestraError, ValueError):
     """A message cannot be packed so that it comes back the same.
 
-    `kind` is the message class, `path` the field within it (`items[3].price`), `reason` says why.
+    `kind` is the message class, `path` the field within it (`items[3].price`), `reason` says why, and
+    `message` is the very object that was given to the send.
     """
 
-    def __init__(self, kind: type, path: str, reason: str) -> None:
+    def __init__(self, kind: type, path: str, reason: str, message: Any = None) -> None:
         where = f"{kind.__qualname__}.{path}" if path else kind.__qualname__
         super().__init__(f"{where} cannot be boxed: {reason}")
         self.kind = kind
         self.path = path
         self.reason = reason
+        self.message = message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.kind, self.path, self.reason)
+        return type(self), (self.kind, self.path, self.reason, self.message)
 
 
 class SubsystemStalled(OrchestraError):

@@ -29,10 +29,13 @@ from orchestra.generate.shapes import (
     Record,
     Refusal,
     Ride,
+    Riders,
     Row,
     Scalar,
     Shape,
     Table,
+    extent,
+    may_become_equal,
     of,
     parts_of,
 )
@@ -45,6 +48,13 @@ _new = object.__new__
 _new_tuple = tuple.__new__
 _flatten = itertools.chain.from_iterable
 _set_field = object.__setattr__
+
+
+MOST_LEVELS = 16
+"""How many levels a field may have for generated functions; Python has at most 20 loops in each other."""
+
+MOST_PARTS = 2000
+"""How many parts the type of a field may have, all written out, for generated functions."""
 
 
 @attrs.frozen
@@ -81,7 +91,7 @@ def generate(
     `declared` is its subscripted form, and `outer` has the names of the scope in which it was declared.
     """
     writer = Writer(["message", "box", "codec", "seal_loosely", "open_loosely", "riders"])
-    name = f"{kind.__module__}.{kind.__qualname__}"
+    name = repr(f"{kind.__module__}.{kind.__qualname__}")[1:-1].replace('"', "'")
     seal, open_ = (writer.names.unique(f"{verb}_{kind.__name__}") for verb in ("seal", "open"))
     whole = why_whole(kind)
     rides: dict[str, str] = {}
@@ -119,13 +129,13 @@ def _loosely(
     """The functions that seal and open by the shapes alone."""
 
     def seal_loosely(message: Any) -> Any:
-        riders: list[Any] = []
+        riders = Riders()
         try:
             frame = _encode(record.pack(message, riders, 0))
         except Refusal as refusal:
-            raise BoxError(record.kind, refusal.where(), refusal.reason) from None
+            raise BoxError(record.kind, refusal.where(), refusal.reason, message) from None
         except Exception as error:
-            raise BoxError(record.kind, "", f"msgpack cannot carry it ({error})") from error
+            raise BoxError(record.kind, "", f"msgpack cannot carry it ({error})", message) from error
         return boxes.loose(namespace["codec"], frame, tuple(riders))
 
     def open_loosely(box: Any) -> Any:
@@ -179,8 +189,7 @@ class _Generator:
                     for field, shape in self.packed.items():
                         if field not in self.loose:
                             self._check(shape, fields[field], strict=False)
-                if record.has_dict:
-                    self._refuse_if(self._undeclared(record, "message"))
+                self._refuse_if(" or ".join(self._more_in(record, "message")))
                 writer.line(f"return {self._box(fields)}")
             with writer.block("except Exception"):
                 writer.line("pass")
@@ -190,7 +199,7 @@ class _Generator:
         writer = self.writer
         riders = ", ".join(f"message.{field}" for field in self.riding)
         if self.loose:
-            writer.line(f"riders = [{riders}]")
+            writer.line(f"riders = {writer.bind(Riders, 'Riders')}([{riders}])")
         trees = [self._tree(field, local) for field, local in fields.items()]
         encode = writer.bind(_encode, "encode")
         match trees:
@@ -288,6 +297,8 @@ class _Generator:
     # Records within the message that msgspec does not rebuild by itself.
 
     def _write_helpers(self, shape: Shape) -> None:
+        if shape.is_straight() or id(shape) in self.helpers:
+            return
         for one in parts_of(shape):
             self._write_helpers(one)
         if isinstance(shape, Record) and not shape.is_straight():
@@ -541,17 +552,27 @@ class _Generator:
             case Moment(kind=kind):
                 more = self._odd(kind, value)
             case Many(kind=kind):
-                more = []
+                more = self._merged(value, shape.item) if kind in {set, frozenset} else []
             case Table():
-                kind, more = dict, []
+                kind, more = dict, self._merged(value, shape.key)
             case Row(items=items):
                 kind, more = tuple, [f"len({value}) != {len(items)}"]
             case Record(kind=kind):
-                more = [self._undeclared(shape, value)] if shape.has_dict else []
+                more = self._more_in(shape, value)
             case _:
                 raise AssertionError(shape)
         wrong_type = [] if typed else [f"type({value}) is not {self._kind(kind)}"]
         return " or ".join([*wrong_type, *more])
+
+    def _merged(self, value: str, item: Shape) -> list[str]:
+        """Conditions under which a set or dict cannot be filled again with as many items."""
+        return [f"len(frozenset(list({value}))) != len({value})"] if may_become_equal(item) else []
+
+    def _more_in(self, record: Record, value: str) -> list[str]:
+        """Conditions under which an object has more in it than its fields."""
+        if record.style == "named tuple":
+            return [f"len({value}) != {len(record.fields)}"]
+        return [self._undeclared(record, value)] if record.has_dict else []
 
     def _undeclared(self, record: Record, value: str) -> str:
         """The condition under which an object has attributes that are not declared."""
@@ -607,8 +628,12 @@ def _carried_types(union: Either) -> frozenset[type]:
 
 
 def _decodable(shape: Shape) -> bool:
-    """Whether the generated functions can carry this shape through a msgspec decoder."""
-    if shape.wire() is None:
+    """Whether the generated functions can carry this shape through a msgspec decoder.
+
+    Those for very many levels or parts nobody could read, nor Python compile.
+    """
+    levels, parts = extent(shape)
+    if levels > MOST_LEVELS or parts > MOST_PARTS or shape.wire() is None:
         return False
     try:
         msgspec.msgpack.Decoder(shape.wire())
