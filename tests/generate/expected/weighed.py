@@ -115,6 +115,7 @@ def reader_receiver(inbox):
     normal_queue = normal.queue
     take_normal = normal_queue.popleft
     normal_taken = 0
+    scheduler = inbox.scheduler
     left = 1
 
     async def recv():
@@ -123,6 +124,7 @@ def reader_receiver(inbox):
             if signals:
                 return inbox.take_signal()
             if not left:
+                left = 1  # also when it is cancelled: the others have run
                 left = await inbox.breathe()
                 continue
             if normal_queue:
@@ -135,7 +137,10 @@ def reader_receiver(inbox):
         left -= 1
         if message.__class__ in BOXES:
             message = message.codec.open(message)
-        inbox.current = message
+        if scheduler.began:
+            inbox.current = message
+        else:
+            inbox.hold(message)  # another task than the strand's
         return message
 
     async def following():
@@ -157,7 +162,10 @@ def reader_receiver(inbox):
             return inbox.nothing()
         if message.__class__ in BOXES:
             message = message.codec.open(message)
-        inbox.current = message
+        if scheduler.began:
+            inbox.current = message
+        else:
+            inbox.hold(message)  # another task than the strand's
         return message
 
     async def recv_signal():
