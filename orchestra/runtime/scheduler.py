@@ -60,8 +60,8 @@ class Scheduler:
         if get_ident() != self._thread:
             self._loop.call_soon_threadsafe(self._turn)
             raise RuntimeError(
-                f"the context belongs to the thread of its event loop, and this is {current_thread().name!r}: "
-                "give the field blocking=True, or use running.threadsafe(). The message was sent"
+                "the context belongs to the thread of its event loop, and this is "
+                f"{current_thread().name!r}: give the field blocking=True, or use running.threadsafe(). The message was sent"
             )
         self._loop.call_soon(self._turn)
 

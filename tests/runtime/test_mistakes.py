@@ -245,7 +245,7 @@ def test_a_thread_is_told_at_once_that_its_limit_is_none() -> None:
     async def main() -> None:
         async with start(Ticking(ticker=Ticker(), sink=Sink())) as running:
             send: Any = running.threadsafe().send
-            with pytest.raises(TypeError, match="^the timeout is '5'; it is a number of seconds$"):
+            with pytest.raises(TypeError, match=r"^the timeout is '5'; it is a number of seconds$"):
                 await asyncio.to_thread(send, Job(), timeout="5")
 
     asyncio.run(main())
