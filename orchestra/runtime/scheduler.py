@@ -61,7 +61,8 @@ class Scheduler:
             self._loop.call_soon_threadsafe(self._turn)
             raise RuntimeError(
                 "the context belongs to the thread of its event loop, and this is "
-                f"{current_thread().name!r}: give the field blocking=True, or use running.threadsafe(). The message was sent"
+                f"{current_thread().name!r}: give the field blocking=True, or use running.threadsafe(). "
+                "The message was sent"
             )
         self._loop.call_soon(self._turn)
 

@@ -184,6 +184,8 @@ def test_a_send_by_the_context_of_the_loop_from_a_thread_arrives_and_is_refused(
     within(20, main())
     assert receiver.got == [Note(1)]
     assert errors == [
-        "the context belongs to the thread of its event loop, and this is 'orchestra:pool-1': "
-        "give the field blocking=True, or use running.threadsafe(). The message was sent"
+        (
+            "the context belongs to the thread of its event loop, and this is 'orchestra:pool-1': "
+            "give the field blocking=True, or use running.threadsafe(). The message was sent"
+        )
     ]
