@@ -291,16 +291,16 @@ class Fields:
             "worker",
             OfNote(),
             (
-                "Fields.worker consumes Urgent, and OfNote is an Actor of Note: give an instance that receives "
-                "Urgent, or name that in the base of OfNote"
+                "Fields.worker consumes Urgent, and OfNote is an Actor of Note: give an instance that "
+                "receives Urgent, or name that in the base of OfNote"
             ),
         ),
         (
             "source",
             RunsNotes(),
             (
-                "Fields.source subscribes to Job, and RunsNotes is a Subsystem of Note: give an instance that "
-                "receives Job, or name that in the base of RunsNotes"
+                "Fields.source subscribes to Job, and RunsNotes is a Subsystem of Note: give an instance "
+                "that receives Job, or name that in the base of RunsNotes"
             ),
         ),
     ],
