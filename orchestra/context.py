@@ -188,8 +188,8 @@ class Context(Generic[In, Out, Signal]):
         An Actor has one deadline: each call replaces the one before, also when it has passed and the hook was
         not called yet. The hook is called once, before signals and messages that wait, though never within
         a handler; a deadline that has passed when it is set counts at once. Between two deadlines at least
-        one message that waits is handled. A deadline does not keep an inbox from ending; what cancels the
-        timers cancels it too.
+        one message that waits is handled. In a `run` without main a deadline that is to pass keeps
+        the inbox from ending, as a timer does; otherwise it does not. What cancels the timers cancels it too.
 
         Raises TypeError for an Actor without the hook `deadline_passed`, and in a `run`, where
         `asyncio.timeout` is the way; TypeError and ValueError for what is no time; `Closed` when this
