@@ -256,7 +256,8 @@ class Context(Generic[In, Out, Signal]):
         function sees a copy of the context variables. Its result and its error come back. Cancelling frees
         the caller at once; the function runs on, and its result is dropped. The orchestra does not end before
         it has returned: a drain waits for it, and a stop names it in `StopTimeout` when its time is over.
-        Raises `Closed` once the orchestra has ended.
+        Raises `Closed` once the orchestra has ended, TypeError for what is no plain function. The function
+        must not use this context, which belongs to the thread of the event loop.
         """
         raise NotImplementedError
 
@@ -426,7 +427,8 @@ class BlockingContext(Generic[In, Out, Signal]):
     def run_blocking(self, function: Callable[P, R], /, *args: P.args, **keywords: P.kwargs) -> R:
         """Call a function, here and now, and give its result: this thread may block.
 
-        So that what is written for both kinds of context can say where it blocks.
+        So that what is written for both kinds of context can say where it blocks. Raises TypeError for what
+        is no plain function.
         """
         raise NotImplementedError
 
