@@ -189,8 +189,8 @@ class Context(Generic[In, Out, Signal]):
         An Actor has one deadline: each call replaces the one before, also when it has passed and the hook was
         not called yet. The hook is called once, before signals and messages that wait, though never within
         a handler; a deadline that has passed when it is set counts at once. Between two deadlines at least
-        one message that waits is handled. A deadline does not keep an inbox from ending; what cancels the
-        timers cancels it too.
+        one message that waits is handled. In a `run` without main a deadline that is to pass keeps
+        the inbox from ending, as a timer does; otherwise it does not. What cancels the timers cancels it too.
 
         Raises TypeError for an Actor without the hook `deadline_passed`, and in a `run`, where
         `asyncio.timeout` is the way; TypeError and ValueError for what is no time; `Closed` when this
@@ -257,7 +257,8 @@ class Context(Generic[In, Out, Signal]):
         function sees a copy of the context variables. Its result and its error come back. Cancelling frees
         the caller at once; the function runs on, and its result is dropped. The orchestra does not end before
         it has returned: a drain waits for it, and a stop names it in `StopTimeout` when its time is over.
-        Raises `Closed` once the orchestra has ended.
+        Raises `Closed` once the orchestra has ended, TypeError for what is no plain function. The function
+        must not use this context, which belongs to the thread of the event loop.
         """
         raise NotImplementedError
 
@@ -427,7 +428,8 @@ class BlockingContext(Generic[In, Out, Signal]):
     def run_blocking(self, function: Callable[P, R], /, *args: P.args, **keywords: P.kwargs) -> R:
         """Call a function, here and now, and give its result: this thread may block.
 
-        So that what is written for both kinds of context can say where it blocks.
+        So that what is written for both kinds of context can say where it blocks. Raises TypeError for what
+        is no plain function.
         """
         raise NotImplementedError
 

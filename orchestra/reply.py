@@ -40,8 +40,10 @@ class Reply(Generic[T_contra]):
 
     __orchestra_whole__: ClassVar[str] = "what waits for it is in this process"
 
-    def __init__(self, pending: Answerable) -> None:
-        self._pending = pending
+    def __init__(self, pending: Answerable | None = None) -> None:
+        if not hasattr(pending, "forgotten"):
+            raise TypeError("a Reply is made by an ask: await ctx.ask(lambda reply: Request(..., reply))")
+        self._pending: Answerable = pending
 
     def send(self, value: T_contra) -> bool:
         """Answer: the asker's `ask` returns `value`.
@@ -70,7 +72,8 @@ class Reply(Generic[T_contra]):
         return self._pending.claimed
 
     def __del__(self) -> None:
-        self._pending.forgotten()
+        if hasattr(self, "_pending"):
+            self._pending.forgotten()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Reply cannot be pickled or copied: what waits for it is in this process")

@@ -372,6 +372,7 @@ class Ensemble:
         if self._watch is not None:
             watcher.discard(self._watch)
         self.letters.close()
+        self.pressure.close()
         if self._starvation is not None:
             self._starvation.stop()
         if not self.ended.done():

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestra import Closed, StopTimeout, start
+from orchestra import Closed, StopTimeout, Subsystem, start
 from tests.runtime.players import Awaits, Calls, Collects, Job, Note, Runs, alone, pair, until, within
 
 variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
@@ -189,3 +189,33 @@ def test_a_send_by_the_context_of_the_loop_from_a_thread_arrives_and_is_refused(
             "give the field blocking=True, or use running.threadsafe(). The message was sent"
         )
     ]
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+def test_only_a_plain_function_runs_in_a_thread(blocking: bool) -> None:
+    async def sleeps() -> None: ...
+
+    told: list[str] = []
+
+    class InThread(Subsystem):
+        def run(self, ctx: Any) -> None:
+            for given in (sleeps, sleeps(), time.sleep(0)):
+                with pytest.raises(TypeError) as caught:
+                    ctx.run_blocking(given)
+                told.append(str(caught.value))
+
+    async def run(ctx: Any) -> None:
+        for given in (sleeps, sleeps(), time.sleep(0)):
+            with pytest.raises(TypeError) as caught:
+                await ctx.run_blocking(given)
+            told.append(str(caught.value))
+
+    async def main() -> None:
+        async with start(alone(InThread() if blocking else Runs(run), blocking=blocking)) as running:
+            await running.drain()
+
+    within(20, main())
+    plain = "run_blocking takes a function and its arguments, run_blocking(time.sleep, 1), not "
+    assert told[0] == "run_blocking takes a plain function, and sleeps is asynchronous: await it"
+    assert told[1].startswith(f"{plain}<coroutine object ")
+    assert told[2] == f"{plain}None"
