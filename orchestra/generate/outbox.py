@@ -113,7 +113,9 @@ def _write_send(
         if threaded:
             write_home(writer)
         if direct:
-            writer.line("kind = message.__class__")
+            packs = any(route.boxed and route.kind in codecs for route in direct)
+            # What says that it is of another class, as a mock does, would come out of a box as that.
+            writer.line("kind = type(message)" if packs else "kind = message.__class__")
         for route in direct:
             write = _write_case if len(receivers_of(route)) == 1 else _write_broadcast
             write(writer, plan, codecs, route, mode)

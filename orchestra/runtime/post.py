@@ -13,7 +13,7 @@ import attrs
 
 from orchestra.box import BOXES, Box, Codec, codec_of, open_entry
 from orchestra.carrying import reply_fields
-from orchestra.errors import Closed, Full, UndeclaredMessage, UndeclaredOverflow
+from orchestra.errors import BoxError, Closed, Full, UndeclaredMessage, UndeclaredOverflow
 from orchestra.messages import derives
 from orchestra.overflow import Overflow, permits
 from orchestra.plan import Plan, Route
@@ -165,6 +165,8 @@ class Post:
         kind = message.__class__ if box is None else box.kind
         way = self._ways.get(kind) or self._find(kind, message)
         if box is None and way.codec is not None:
+            if type(message) is not kind:
+                raise BoxError(kind, "", f"it is a {type(message).__qualname__} that stands for one", message)
             box = way.codec.seal(message)
         places = []
         for inbox in way.inboxes:

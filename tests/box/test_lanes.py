@@ -4,6 +4,7 @@ import asyncio
 import copy
 import pickle
 from typing import Any
+from unittest import mock
 
 import msgspec
 import pytest
@@ -383,3 +384,29 @@ def test_boxes_are_keys_and_go_through_pickle() -> None:
     assert again == [one, other] and same(again[0].open(), draft(1))
     assert pickle.loads(pickle.dumps(one)).codec is one.codec
     assert same(deliver(Draft, again[0]), [draft(1)])
+
+
+def test_what_stands_for_a_message_is_refused() -> None:
+    class Base(msgspec.Struct): ...
+
+    class Counter(Base):
+        n: int
+
+    double = mock.Mock(spec=Counter)
+    double.n = 3
+
+    async def main() -> None:
+        for consumed in (Counter, Base):
+            sink = Calls()
+            async with start(boxing(consumed, sink)) as running:
+                for send in (running.send, running.try_send):
+                    with pytest.raises(BoxError, match="it is a Mock that stands for one") as caught:
+                        sent = send(double)
+                        await sent if not isinstance(sent, bool) else None
+                    assert caught.value.message is double
+                await running.send(Counter(3))
+                await running.drain()
+            assert sink.got == [Counter(3)]
+
+    within(20, main())
+    assert Box.seal(double).open() is double

@@ -133,7 +133,7 @@ def keeper_outbox(post, inboxes, scheduler):
     outgoing_normal_append = outgoing_normal_queue.append
 
     async def send(message, priority=None, overflow=None):
-        kind = message.__class__
+        kind = type(message)
         if kind is Count and overflow is None:
             if priority is None:
                 lane = reader_normal
@@ -156,7 +156,7 @@ def keeper_outbox(post, inboxes, scheduler):
         return await post.send(message, priority, overflow)
 
     def try_send(message, priority=None, overflow=None):
-        kind = message.__class__
+        kind = type(message)
         if kind is Count and overflow is None:
             if priority is None:
                 lane = reader_normal
@@ -246,7 +246,7 @@ def outside_outbox(post, inboxes, scheduler):
     ready = scheduler.ready.append
 
     async def send(message, priority=None, overflow=None):
-        kind = message.__class__
+        kind = type(message)
         if kind is Count and overflow is None:
             if priority is None:
                 lane = reader_normal
@@ -279,7 +279,7 @@ def outside_outbox(post, inboxes, scheduler):
         return await post.send(message, priority, overflow)
 
     def try_send(message, priority=None, overflow=None):
-        kind = message.__class__
+        kind = type(message)
         if kind is Count and overflow is None:
             if priority is None:
                 lane = reader_normal
