@@ -21,7 +21,7 @@ def reader_outbox(post, inboxes, scheduler):
     ready = scheduler.ready.append
 
     async def send(message, priority=None, overflow=None):
-        kind = message.__class__
+        kind = type(message)
         if kind is Parcel and priority is None and overflow is None:
             box = seal_Parcel(message)
             keeper_normal.check(box, message)
@@ -64,7 +64,7 @@ def reader_outbox(post, inboxes, scheduler):
         return await post.send(message, priority, overflow)
 
     def try_send(message, priority=None, overflow=None):
-        kind = message.__class__
+        kind = type(message)
         if kind is Parcel and priority is None and overflow is None:
             box = seal_Parcel(message)
             keeper_normal.check(box, message)
@@ -457,7 +457,7 @@ def outside_outbox(post, inboxes, scheduler):
     ready = scheduler.ready.append
 
     async def send(message, priority=None, overflow=None):
-        kind = message.__class__
+        kind = type(message)
         if kind is Line and priority is None and overflow is None:
             if keeper_normal.offer(message):
                 return True
@@ -500,7 +500,7 @@ def outside_outbox(post, inboxes, scheduler):
         return await post.send(message, priority, overflow)
 
     def try_send(message, priority=None, overflow=None):
-        kind = message.__class__
+        kind = type(message)
         if kind is Line and priority is None and overflow is None:
             if keeper_normal.offer(message):
                 return True
