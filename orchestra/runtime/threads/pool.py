@@ -131,7 +131,9 @@ def check_function(function: Any) -> None:
     if inspect.iscoroutine(function):
         function.close()
     elif inspect.iscoroutinefunction(function):
-        raise TypeError(f"run_blocking takes a plain function, and {shown(function)} is asynchronous: await it")
+        raise TypeError(
+            f"run_blocking takes a plain function, and {shown(function)} is asynchronous: await it"
+        )
     if not callable(function):
         raise TypeError(
             f"run_blocking takes a function and its arguments, run_blocking(time.sleep, 1), not {function!r}"
