@@ -53,10 +53,14 @@ def _kind(cls: type, subsystem: SubsystemPlan, actor: Any) -> Kind:
     base = Subsystem if subsystem.style is Style.RUN else Actor
     if not isinstance(actor, base):
         raise TypeError(
-            f"{where} holds a {type(actor).__qualname__}, "
+            f"{where} holds {_with_article(type(actor).__qualname__)}, "
             f"and {shown(subsystem.kind)} is declared, so it must be of {base.__name__}"
         )
     return chain_of(where, actor) if isinstance(actor, Wrapper) else type(actor)
+
+
+def _with_article(name: str) -> str:
+    return f"an {name}" if name[0] in "AEIOaeio" else f"a {name}"
 
 
 @functools.lru_cache(maxsize=128)

@@ -41,9 +41,9 @@ class Reply(Generic[T_contra]):
     __orchestra_whole__: ClassVar[str] = "what waits for it is in this process"
 
     def __init__(self, pending: Answerable | None = None) -> None:
-        if not hasattr(pending, "forgotten"):
+        if pending is None or not hasattr(pending, "forgotten"):
             raise TypeError("a Reply is made by an ask: await ctx.ask(lambda reply: Request(..., reply))")
-        self._pending: Answerable = pending
+        self._pending = pending
 
     def send(self, value: T_contra) -> bool:
         """Answer: the asker's `ask` returns `value`.

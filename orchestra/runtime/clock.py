@@ -87,7 +87,7 @@ def seconds(what: str, given: Any) -> float:
 
 
 def limit(what: str, given: Any) -> float | None:
-    """A limit of time in seconds, 0 or more, after checking that it is one; None for math.inf, no limit."""
+    """A limit of time, after checking that it is one: 0 seconds or more; None for math.inf."""
     if isinstance(given, float) and given == math.inf:
         return None
     number = seconds(what, given)

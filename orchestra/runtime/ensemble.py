@@ -283,8 +283,11 @@ class Ensemble:
 
     def closed(self, message: Any) -> Closed:
         """The error for what the outside may not do any more."""
-        state = "run without main" if self.sealed else self.phase.value
-        closed = Closed(f"{self.plan.name} takes nothing more from outside: it is {state}", message)
+        if self.phase is Phase.ENDED:
+            state = "has ended"
+        else:
+            state = "is run without main" if self.sealed else f"is {self.phase.value}"
+        closed = Closed(f"{self.plan.name} takes nothing more from outside: it {state}", message)
         closed.__cause__ = self.error
         return closed
 

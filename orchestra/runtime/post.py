@@ -15,7 +15,7 @@ from orchestra.box import BOXES, Box, Codec, codec_of, open_entry
 from orchestra.carrying import reply_fields
 from orchestra.errors import BoxError, Closed, Full, UndeclaredMessage, UndeclaredOverflow
 from orchestra.messages import derives
-from orchestra.overflow import Overflow, permits
+from orchestra.overflow import POLICIES, Overflow, is_policy, permits
 from orchestra.plan import Plan, Route
 from orchestra.priority import Priority
 from orchestra.runtime.bytelane import ByteLane
@@ -334,13 +334,17 @@ def _entry(inbox: Inbox, message: Any, box: Box[Any] | None) -> Any:
     return box if inbox.opens else open_entry(box)
 
 
-def _not_permitted(lane: Lane, overflow: Overflow, message: Any) -> UndeclaredOverflow:
-    return UndeclaredOverflow(
-        f"the {lane.priority.name} lane of {lane.subsystem!r} has {lane.policy!r}, "
-        f"which does not permit {overflow!r} for one message",
-        message,
-        lane.subsystem,
-    )
+def _not_permitted(lane: Lane, overflow: Any, message: Any) -> UndeclaredOverflow:
+    if isinstance(overflow, type) and overflow in POLICIES:
+        text = f"overflow is the class {overflow.__name__}: give a policy, {overflow.__name__}()"
+    elif not is_policy(overflow):
+        text = f"overflow is {overflow!r}: give a policy, such as Drop()"
+    else:
+        text = (
+            f"the {lane.priority.name} lane of {lane.subsystem!r} has {lane.policy!r}, "
+            f"which does not permit {overflow!r} for one message"
+        )
+    return UndeclaredOverflow(text, message, lane.subsystem)
 
 
 async def _redeem_all(

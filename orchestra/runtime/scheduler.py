@@ -53,16 +53,15 @@ class Scheduler:
     def rise(self) -> None:
         """Ask the loop for a callback; called once when the first step becomes ready.
 
-        Raises RuntimeError in another thread than the loop's, where nothing of this may be used: what was put
-        there is handled all the same.
+        Raises RuntimeError in another thread than the loop's, where no context of the loop is to be used.
+        What was put is handled all the same.
         """
         self.awake = True
         if get_ident() != self._thread:
             self._loop.call_soon_threadsafe(self._turn)
             raise RuntimeError(
-                "the context belongs to the thread of its event loop, and this is "
-                f"{current_thread().name!r}: give the field blocking=True, or use running.threadsafe(). "
-                "The message was sent"
+                f"the context belongs to the thread of its event loop, and this is {current_thread().name!r}"
+                ": give the field blocking=True, or use running.threadsafe(). The message was sent"
             )
         self._loop.call_soon(self._turn)
 

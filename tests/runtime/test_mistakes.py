@@ -9,10 +9,13 @@ import pytest
 
 from orchestra import (
     Actor,
+    Closed,
     Context,
     DeclarationError,
+    Drop,
     Subsystem,
     UndeclaredMessage,
+    UndeclaredOverflow,
     orchestra,
     run,
     start,
@@ -205,7 +208,7 @@ def test_what_is_no_limit_of_time_is_refused_before_anything_is_done(
     app = Ticking(ticker=Ticker(), sink=Sink())
 
     def refused(verb: str) -> Any:
-        return pytest.raises(error, match=f"^the timeout of {verb} is {re.escape(told)}$")
+        return pytest.raises(error, match=rf"^the timeout of {verb} is {re.escape(told)}$")
 
     async def main() -> None:
         async with start(app) as running:
@@ -316,3 +319,35 @@ def test_an_instance_whose_base_names_other_messages_is_refused(field: str, give
 @pytest.mark.parametrize("given", [Sink(), OfMore(), OfNothingSaid()], ids=["base", "more", "nothing"])
 def test_an_instance_may_name_more_or_a_base_class_or_nothing(given: Any) -> None:
     alone(Fields, "worker", given)
+
+
+def test_what_is_no_subsystem_in_a_field_is_named() -> None:
+    with pytest.raises(TypeError, match=r"^Fields\.sink holds an int, and Actor is declared, so it must be"):
+        alone(Fields, "sink", 3)  # type: ignore[type-var]  # the mistake
+
+
+@pytest.mark.parametrize(
+    ("overflow", "text"),
+    [
+        (Drop, "overflow is the class Drop: give a policy, Drop()"),
+        ("drop", "overflow is 'drop': give a policy, such as Drop()"),
+    ],
+)
+def test_what_is_no_policy_at_a_send(overflow: Any, text: str) -> None:
+    async def main() -> None:
+        async with start(Ticking(ticker=Ticker(), sink=Sink())) as running:
+            with pytest.raises(UndeclaredOverflow) as caught:
+                await running.send(Job(), overflow=overflow)
+            assert str(caught.value) == text
+
+    asyncio.run(main())
+
+
+def test_a_send_after_the_end_says_that_it_has_ended() -> None:
+    async def main() -> None:
+        async with start(Ticking(ticker=Ticker(), sink=Sink())) as running:
+            await running.stop()
+            with pytest.raises(Closed, match=r"^Ticking takes nothing more from outside: it has ended$"):
+                await running.send(Job())
+
+    asyncio.run(main())
