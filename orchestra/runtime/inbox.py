@@ -267,7 +267,7 @@ class Inbox:
 
     def hold(self, message: Any) -> None:
         """The running task has taken a message: the inbox does not rest until that task waits for another."""
-        task = asyncio.current_task()
+        task = _running_task()
         self._know(task)
         if self.scheduler.began or task is None:
             self.current = message
@@ -466,7 +466,7 @@ class Inbox:
         if self.scheduler.began:
             self.current = None
         elif self.in_hand:
-            self.in_hand.pop(asyncio.current_task(), None)  # type: ignore[arg-type]  # None is none of them
+            self.in_hand.pop(_running_task(), None)  # type: ignore[arg-type]  # None is none of them
 
     def _receiver_left(self, task: "asyncio.Task[Any]") -> None:
         self._receivers.discard(task)
@@ -514,6 +514,14 @@ class Inbox:
         for future in waiting:
             if not future.done():
                 future.set_result(None)
+
+
+def _running_task() -> "asyncio.Task[Any] | None":
+    """The task that runs; None outside of one, where a plain `try_recv` may be called too."""
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
 
 
 def outcome_of(task: "asyncio.Task[Any]") -> BaseException | None:
