@@ -35,6 +35,9 @@ class Codec:
 
     `seal` raises BoxError for a message that would not come back the same, and wants an object of
     exactly `kind`; `open` gives back an equal object and does not fail.
+
+    A box of the class `Box` itself is opened by `build(decode(box.frame))` too: the generated receivers do
+    that. Both are None where every box has riders.
     """
 
     kind: type
@@ -43,6 +46,8 @@ class Codec:
     whole: str | None
     seal: Callable[[Any], "Box[Any]"] = attrs.field(repr=False)
     open: Callable[["Box[Any]"], Any] = attrs.field(repr=False)
+    decode: Callable[[bytes], Any] | None = attrs.field(default=None, repr=False)
+    build: Callable[[Any], Any] | None = attrs.field(default=None, repr=False)
 
 
 class Box(msgspec.Struct, Generic[T_co], frozen=True, gc=False, eq=False):
@@ -225,7 +230,7 @@ def _held_codec(kind: type) -> Codec:
 def _make(kind: type, declared: Any, scope: Mapping[str, Any]) -> Codec:
     check = getattr(kind, _SWITCH, (True, True))[1]
     made = generate(kind, declared, scope, check, _BOXES)
-    codec = Codec(kind, made.source, made.rides, made.whole, made.seal, made.open)
+    codec = Codec(kind, made.source, made.rides, made.whole, made.seal, made.open, made.decode, made.build)
     made.namespace["codec"] = codec
     return codec
 

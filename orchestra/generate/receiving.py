@@ -181,7 +181,11 @@ def write_open(writer: Writer, receipt: Receipt) -> None:
     """Write the opening of what was taken, where it may be a box."""
     if receipt.opens:
         box = writer.bind(Box, "Box")
-        with writer.block(f"if isinstance(message, {box})"):
+        with writer.block(f"if type(message) is {box}"):
+            writer.line("codec = message.codec")
+            writer.line("build, decode = codec.build, codec.decode")
+            writer.line("message = build(decode(message.frame))")
+        with writer.block(f"elif isinstance(message, {box})"):
             writer.line("message = message.codec.open(message)")
 
 

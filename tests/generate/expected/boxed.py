@@ -78,7 +78,11 @@ def reader_receiver(inbox):
                 break
             await inbox.rest()
         left -= 1
-        if isinstance(message, Box):
+        if type(message) is Box:
+            codec = message.codec
+            build, decode = codec.build, codec.decode
+            message = build(decode(message.frame))
+        elif isinstance(message, Box):
             message = message.codec.open(message)
         inbox.hold(message)
         return message
@@ -105,7 +109,11 @@ def reader_receiver(inbox):
                 normal.relieve()
         else:
             return inbox.nothing()
-        if isinstance(message, Box):
+        if type(message) is Box:
+            codec = message.codec
+            build, decode = codec.build, codec.decode
+            message = build(decode(message.frame))
+        elif isinstance(message, Box):
             message = message.codec.open(message)
         inbox.hold(message)
         return message
