@@ -1,9 +1,21 @@
 """Boxes: a packed private copy of a message, in place of the message, while it waits in a lane."""
 
 import sys
+import types
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, Generic, TypeVar, get_args, overload
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    TypeAlias,
+    TypeGuard,
+    TypeVar,
+    get_args,
+    overload,
+)
 
 import attrs
 import msgspec
@@ -21,8 +33,15 @@ C = TypeVar("C", bound=type)
 Live = Annotated[T, LIVE]
 """A field that travels by reference when its message is boxed: `answer_to: Live[Recipient[Pong]]`."""
 
+Boxing: TypeAlias = bool | Literal["auto"]
+"""Whether messages are boxed; "auto" is for those of which something can be changed."""
+
 _SWITCH = "__orchestra_boxed__"
 _HELD = "__orchestra_codec__"
+
+
+def _unchanging(rides: Mapping[str, str]) -> Mapping[str, str]:
+    return types.MappingProxyType(dict(rides))
 
 
 @attrs.frozen(eq=False)
@@ -31,7 +50,8 @@ class Codec:
 
     `seal` and `open` are functions generated for this class, and `source` is their text. `rides`
     maps each part of a message that always travels by reference to the reason. `whole` is the
-    reason why messages of this class are not packed at all, and None when they are.
+    reason why messages of this class are not packed at all, and None when they are. `mutable` says what of
+    a message could be changed by who holds it, in words, and is None when nothing that is packed can.
 
     `seal` raises BoxError for a message that would not come back the same, and wants an object of
     exactly `kind`; `open` gives back an equal object and does not fail.
@@ -42,8 +62,9 @@ class Codec:
 
     kind: type
     source: str = attrs.field(repr=False)
-    rides: Mapping[str, str]
+    rides: Mapping[str, str] = attrs.field(converter=_unchanging)
     whole: str | None
+    mutable: str | None
     seal: Callable[[Any], "Box[Any]"] = attrs.field(repr=False)
     open: Callable[["Box[Any]"], Any] = attrs.field(repr=False)
     decode: Callable[[bytes], Any] | None = attrs.field(default=None, repr=False)
@@ -119,11 +140,13 @@ class LooseBox(RidingBox[T_co], Generic[T_co], frozen=True, gc=True, eq=False):
 
 
 _BOXES = BoxClasses(Box, RidingBox, LooseBox)
+BOXES: frozenset[Any] = frozenset({Box, RidingBox, LooseBox})
+"""The classes of boxes. `isinstance` takes ten times as long for what is no box: msgspec has a metaclass."""
 
 
 def open_entry(entry: Any) -> Any:
     """The message of an entry of a lane: what is in a box, or the entry itself."""
-    return entry.codec.open(entry) if isinstance(entry, Box) else entry
+    return entry.codec.open(entry) if entry.__class__ in BOXES else entry
 
 
 def _riders(box: Box[Any]) -> tuple[Any, ...]:
@@ -167,6 +190,11 @@ def boxed_switch(kind: type) -> bool | None:
 def why_not_boxed(kind: type) -> str | None:
     """Why messages of this class cannot be packed, so that `@boxed` is a mistake; None when they can."""
     return why_whole(kind)
+
+
+def is_boxing(value: Any) -> TypeGuard[Boxing]:
+    """Whether `value` says whether messages are boxed: True, False or "auto"."""
+    return isinstance(value, bool) or (isinstance(value, str) and value == "auto")
 
 
 # Codecs are made once for each class. A class that can be imported keeps its codec; for another
@@ -223,14 +251,27 @@ def _held_codec(kind: type) -> Codec:
         return held  # type: ignore[no-any-return]  # nobody else writes this attribute
     codec = codec_of(kind)
     if kind not in _kept:
-        setattr(kind, _HELD, codec)
+        try:
+            setattr(kind, _HELD, codec)
+        except TypeError:  # a class of the interpreter, which stays
+            _kept.setdefault(kind, {})[None] = codec
     return codec
 
 
 def _make(kind: type, declared: Any, scope: Mapping[str, Any]) -> Codec:
     check = getattr(kind, _SWITCH, (True, True))[1]
     made = generate(kind, declared, scope, check, _BOXES)
-    codec = Codec(kind, made.source, made.rides, made.whole, made.seal, made.open, made.decode, made.build)
+    codec = Codec(
+        kind,
+        made.source,
+        made.rides,
+        made.whole,
+        made.mutable,
+        made.seal,
+        made.open,
+        made.decode,
+        made.build,
+    )
     made.namespace["codec"] = codec
     return codec
 

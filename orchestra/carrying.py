@@ -57,9 +57,11 @@ def _may_hold(hint: Hint, seen: set[Any]) -> bool:
     kind = origin if isinstance(origin, type) else found
     if isinstance(kind, type) and issubclass(kind, Reply):
         return True
-    if is_alias(kind):
+    alias = found if is_alias(found) else origin
+    if is_alias(alias) and alias not in seen:
+        seen.add(alias)
         try:
-            args = (*args, kind.__value__)
+            args = (*args, alias.__value__)
         except NameError:
             return False
     if origin is typing.Annotated:

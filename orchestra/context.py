@@ -66,8 +66,9 @@ class Context(Generic[In, Out, Signal]):
         no room in its own lane: it would hang, for nobody else makes any. Raises `Closed` when the receiver
         takes no more, `UndeclaredMessage` for a type this subsystem does not declare to send,
         `UndeclaredPriority` for a level the receiver has no lane for, `UndeclaredOverflow` for a
-        policy that the lane does not permit, `BoxError` for a message that cannot be packed. Priority,
-        overflow and packing are checked before anything is put anywhere. The message is in the error.
+        policy that the lane does not permit, `BoxError` for a message that cannot be packed, `TooLarge`
+        for a box that is larger than the `capacity_bytes` of a lane. Priority, overflow, packing and size
+        are checked before anything is put anywhere. The message is in the error.
 
         Cancelling a send that waits withdraws it: if CancelledError comes out, the message is
         nowhere it had not been put before. Waiting senders are let in in the order they came.
@@ -153,8 +154,8 @@ class Context(Generic[In, Out, Signal]):
         cancelled, and a message whose time had not come is a dead letter with the reason "timer". During a
         drain or stop this gives a timer that has been cancelled so.
 
-        Raises `UndeclaredMessage`, `UndeclaredPriority` and `BoxError` as a send does, ValueError and
-        TypeError for what is no delay, `Closed` when this subsystem has ended.
+        Raises `UndeclaredMessage`, `UndeclaredPriority`, `BoxError` and `TooLarge` as a send does, ValueError
+        and TypeError for what is no delay, `Closed` when this subsystem has ended.
         """
         raise NotImplementedError
 
@@ -188,8 +189,8 @@ class Context(Generic[In, Out, Signal]):
         An Actor has one deadline: each call replaces the one before, also when it has passed and the hook was
         not called yet. The hook is called once, before signals and messages that wait, though never within
         a handler; a deadline that has passed when it is set counts at once. Between two deadlines at least
-        one message that waits is handled. A deadline does not keep an inbox from ending; what cancels the
-        timers cancels it too.
+        one message that waits is handled. In a `run` without main a deadline that is to pass keeps
+        the inbox from ending, as a timer does; otherwise it does not. What cancels the timers cancels it too.
 
         Raises TypeError for an Actor without the hook `deadline_passed`, and in a `run`, where
         `asyncio.timeout` is the way; TypeError and ValueError for what is no time; `Closed` when this
@@ -256,7 +257,8 @@ class Context(Generic[In, Out, Signal]):
         function sees a copy of the context variables. Its result and its error come back. Cancelling frees
         the caller at once; the function runs on, and its result is dropped. The orchestra does not end before
         it has returned: a drain waits for it, and a stop names it in `StopTimeout` when its time is over.
-        Raises `Closed` once the orchestra has ended.
+        Raises `Closed` once the orchestra has ended, TypeError for what is no plain function. The function
+        must not use this context, which belongs to the thread of the event loop.
         """
         raise NotImplementedError
 
@@ -426,7 +428,8 @@ class BlockingContext(Generic[In, Out, Signal]):
     def run_blocking(self, function: Callable[P, R], /, *args: P.args, **keywords: P.kwargs) -> R:
         """Call a function, here and now, and give its result: this thread may block.
 
-        So that what is written for both kinds of context can say where it blocks.
+        So that what is written for both kinds of context can say where it blocks. Raises TypeError for what
+        is no plain function.
         """
         raise NotImplementedError
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin, overloa
 import attrs
 import msgspec
 
+from orchestra.box import Boxing, is_boxing
 from orchestra.errors import OrchestraError
 from orchestra.inspection import (
     Stated,
@@ -56,6 +57,7 @@ class Spec:
     blocking: Any
     wip: Any
     message_capacity: Any
+    capacity_bytes: Any
     priorities: Any
     overflow: Any
     signal_capacity: Any
@@ -94,7 +96,7 @@ class FieldDeclaration:
     consumes: tuple[Any, ...]
     subscribes: tuple[Any, ...]
     sends: tuple[Any, ...]
-    boxed: bool | None
+    boxed: Boxing | None
     wip: bool
     lanes: tuple[LanePlan, ...]
     signal_capacity: float
@@ -119,7 +121,7 @@ class Declaration:
     outgoing: tuple[Any, ...]
     error: type[Exception]
     gen: str
-    boxed_messages: bool
+    boxed_messages: Boxing
     message_capacity: float
     signal_capacity: float
     event_capacity: float
@@ -134,9 +136,10 @@ def subsystem(
     consumes: Any = ...,
     sends: Sequence[Any] = ...,
     subscribes: Sequence[Any] = ...,
-    boxed: bool | None = ...,
+    boxed: Boxing | None = ...,
     blocking: bool = ...,
     message_capacity: float | Mapping[Priority, float] | None = ...,
+    capacity_bytes: int | Mapping[Priority, int] | None = ...,
     priorities: Sequence[Priority] | None = ...,
     overflow: Overflow | Mapping[Priority, Overflow] | None = ...,
     signal_capacity: float | None = ...,
@@ -153,10 +156,11 @@ def subsystem(
     consumes: Any = ...,
     sends: Sequence[Any] = ...,
     subscribes: Sequence[Any] = ...,
-    boxed: bool | None = ...,
+    boxed: Boxing | None = ...,
     blocking: bool = ...,
     wip: Literal[False] = ...,
     message_capacity: float | Mapping[Priority, float] | None = ...,
+    capacity_bytes: int | Mapping[Priority, int] | None = ...,
     priorities: Sequence[Priority] | None = ...,
     overflow: Overflow | Mapping[Priority, Overflow] | None = ...,
     signal_capacity: float | None = ...,
@@ -171,10 +175,11 @@ def subsystem(
     consumes: Any = None,
     sends: Sequence[Any] = (),
     subscribes: Sequence[Any] = (),
-    boxed: bool | None = None,
+    boxed: Boxing | None = None,
     blocking: bool = False,
     wip: bool = False,
     message_capacity: float | Mapping[Priority, float] | None = None,
+    capacity_bytes: int | Mapping[Priority, int] | None = None,
     priorities: Sequence[Priority] | None = None,
     overflow: Overflow | Mapping[Priority, Overflow] | None = None,
     signal_capacity: float | None = None,
@@ -197,7 +202,13 @@ def subsystem(
     lanes. `overflow` says what a send to a full lane does, `Block()` by default: one policy,
     or a mapping from `Priority`; the policies are told in `orchestra.overflow`. `signal_capacity` is how
     many signals may wait here before a broadcast waits. `boxed` overrides the orchestra's
-    `boxed_messages` for what is received here.
+    `boxed_messages` for what is received here: True, False, or "auto", which boxes the types that are or
+    hold, by their declared fields, something that can be changed.
+
+    `capacity_bytes` limits each lane besides by the bytes of the boxes that wait in it: a whole number of 1
+    or more, or a mapping from `Priority` for some of the lanes. It needs boxes; messages that travel by
+    reference count nothing. A message whose box is larger than that can never be put, so its `send` raises
+    `TooLarge` at once.
 
     `evict_after` limits how long this receiver may hold up its senders, in seconds: when it has taken no
     message from a full lane for that long, the blocking senders that wait there are let go: their `send`
@@ -230,6 +241,7 @@ def subsystem(
         blocking=blocking,
         wip=wip,
         message_capacity=message_capacity,
+        capacity_bytes=capacity_bytes,
         priorities=priorities,
         overflow=overflow,
         signal_capacity=signal_capacity,
@@ -272,8 +284,8 @@ def _declared(cls: type, options: Options, scope: Scope) -> Declaration:
         each: _at(name, checked_capacity, each, getattr(options, each))
         for each in ("message_capacity", "signal_capacity", "event_capacity")
     }
-    if not isinstance(options.boxed_messages, bool):
-        raise Wrong(f"{name}: boxed_messages is {options.boxed_messages!r}: give True or False")
+    if not is_boxing(options.boxed_messages):
+        raise Wrong(f"{name}: boxed_messages is {options.boxed_messages!r}: give True, False or 'auto'")
     if not isinstance(options.error, type) or not issubclass(options.error, Exception):
         raise Wrong(f"{name}: error is {options.error!r}: give a class derived from Exception")
     return Declaration(
@@ -454,6 +466,7 @@ def _checked_field(
         spec.overflow,
         defaults["message_capacity"],
         has_priority=prioritized or late or not written,
+        capacity_bytes=spec.capacity_bytes,
     )
     handlers, hooks = _NO_METHODS
     if acts:
@@ -511,8 +524,8 @@ def _resolved(name: str, annotation: Any, scope: Scope) -> Any:
 
 
 def _check_flags(spec: Spec) -> None:
-    if spec.boxed is not None and not isinstance(spec.boxed, bool):
-        raise Wrong(f"boxed is {spec.boxed!r}: give True, False or nothing")
+    if spec.boxed is not None and not is_boxing(spec.boxed):
+        raise Wrong(f"boxed is {spec.boxed!r}: give True, False, 'auto' or nothing")
     if not isinstance(spec.blocking, bool):
         raise Wrong(f"blocking is {spec.blocking!r}: give True or False")
     if not isinstance(spec.wip, bool):

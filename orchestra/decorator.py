@@ -8,6 +8,7 @@ from typing import Any, Never, TypeVar, Union, dataclass_transform
 
 import attrs
 
+from orchestra.box import Boxing
 from orchestra.declaration import Declaration, Options, declare, spec_in, subsystem
 from orchestra.errors import DeclarationError, OrchestraError
 from orchestra.generate.wiring import Wiring, generate
@@ -30,7 +31,7 @@ def orchestra(
     error: type[Exception] = OrchestraError,
     gen: str = "AllMessages",
     outgoing: Any = None,
-    boxed_messages: bool = False,
+    boxed_messages: Boxing = False,
     message_capacity: float = 1024,
     signal_capacity: float = 64,
     event_capacity: float = 64,
@@ -49,7 +50,8 @@ def orchestra(
     `signal` and `event` are classes or unions. `on_event` turns an event from outside into signals
     and messages; without it the orchestra takes no events. `outgoing` names the types that come
     out at `running.outgoing`. `error` is what a failure is raised as. `boxed_messages` packs every
-    message that waits, where neither its class nor its receiver says otherwise.
+    message that waits, where neither its class nor its receiver says otherwise; "auto" packs those that
+    are or hold something that can be changed, by their declared types.
 
     `message_capacity` (messages for each lane) and `signal_capacity` (signals for each subsystem)
     are the defaults of the fields; `event_capacity` is how many events may wait. Each is
@@ -92,13 +94,18 @@ def plan_of(app: type) -> Plan:
 
     Raises `DeclarationError` for a class without `@orchestra`.
     """
-    plan = getattr(app, "__orchestra__", None)
-    if not isinstance(plan, Plan):
+    if not is_orchestra(app):
         raise DeclarationError(
             f"{shown(app)} is no orchestra: plan_of takes a class with @orchestra(signal=..., event=...)"
         )
+    plan: Plan = app.__orchestra__  # type: ignore[attr-defined]  # put there by the decorator
     _check_subclass(app, plan)
     return plan
+
+
+def is_orchestra(app: type) -> bool:
+    """Whether a class, or one that it derives from, has been decorated."""
+    return isinstance(getattr(app, "__orchestra__", None), Plan)
 
 
 def _check_target(cls: Any, place: Place) -> None:

@@ -47,6 +47,25 @@ class Full(SendError):
         self.priority = priority
 
 
+class TooLarge(SendError):
+    """The box of the message is larger than all the room of a lane that counts bytes: it can never fit.
+
+    `message` is the object given to the send, `subsystem` the receiver's name, `priority` the lane; `size` is
+    that of the box and `capacity` that of the lane, both in bytes. Nothing was put anywhere.
+    """
+
+    def __init__(self, message: Any, subsystem: str, priority: Priority, size: int, capacity: int) -> None:
+        super().__init__(
+            f"a box of {size} bytes can never fit into the {priority.name} lane of {subsystem!r}, "
+            f"which holds {capacity} bytes",
+            message,
+            subsystem,
+        )
+        self.priority = priority
+        self.size = size
+        self.capacity = capacity
+
+
 class Closed(SendError):
     """The receiver takes no more messages, or, at a receiver, no more will come.
 
@@ -104,18 +123,20 @@ class Deadlock(OrchestraError):
 class BoxError(OrchestraError, ValueError):
     """A message cannot be packed so that it comes back the same.
 
-    `kind` is the message class, `path` the field within it (`items[3].price`), `reason` says why.
+    `kind` is the message class, `path` the field within it (`items[3].price`), `reason` says why, and
+    `message` is the very object that was given to the send.
     """
 
-    def __init__(self, kind: type, path: str, reason: str) -> None:
+    def __init__(self, kind: type, path: str, reason: str, message: Any = None) -> None:
         where = f"{kind.__qualname__}.{path}" if path else kind.__qualname__
         super().__init__(f"{where} cannot be boxed: {reason}")
         self.kind = kind
         self.path = path
         self.reason = reason
+        self.message = message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.kind, self.path, self.reason)
+        return type(self), (self.kind, self.path, self.reason, self.message)
 
 
 class SubsystemStalled(OrchestraError):

@@ -15,8 +15,8 @@ import attrs
 from orchestra.chains import Chain, as_wrapped, chain_of, check_lanes
 from orchestra.decorator import plan_of
 from orchestra.generate.wiring import Wiring, generate
-from orchestra.inspection import check_plain, handlers_of, has_priority, hooks_of, style_of
-from orchestra.messages import shown
+from orchestra.inspection import check_plain, handlers_of, has_priority, hooks_of, stated_by, style_of
+from orchestra.messages import class_of, derives, shown, shown_all
 from orchestra.mistakes import Wrong, located
 from orchestra.plan import Plan, Style, SubsystemPlan
 from orchestra.scopes import scope_of
@@ -53,10 +53,14 @@ def _kind(cls: type, subsystem: SubsystemPlan, actor: Any) -> Kind:
     base = Subsystem if subsystem.style is Style.RUN else Actor
     if not isinstance(actor, base):
         raise TypeError(
-            f"{where} holds a {type(actor).__qualname__}, "
+            f"{where} holds {_with_article(type(actor).__qualname__)}, "
             f"and {shown(subsystem.kind)} is declared, so it must be of {base.__name__}"
         )
     return chain_of(where, actor) if isinstance(actor, Wrapper) else type(actor)
+
+
+def _with_article(name: str) -> str:
+    return f"an {name}" if name[0] in "AEIOaeio" else f"a {name}"
 
 
 @functools.lru_cache(maxsize=128)
@@ -79,6 +83,7 @@ def _as_given(cls: type, subsystem: SubsystemPlan, kind: Kind) -> SubsystemPlan:
     """The part of a plan, with what the given class has in place of the declared one."""
     if not isinstance(kind, type):
         return as_wrapped(cls, subsystem, kind)
+    _check_stated(cls, subsystem, kind)
     try:
         if style_of(kind, blocking=subsystem.blocking) is Style.RUN:
             return attrs.evolve(subsystem, has_priority=has_priority(kind))
@@ -96,3 +101,24 @@ def _as_given(cls: type, subsystem: SubsystemPlan, kind: Kind) -> SubsystemPlan:
         raise located(kind, None, wrong) from wrong.__cause__
     check_lanes(cls, given)
     return given
+
+
+def _check_stated(cls: type, subsystem: SubsystemPlan, kind: type) -> None:
+    """Refuse a class whose base names messages, and not all that its field receives."""
+    try:
+        stated = stated_by(kind, (), scope_of(kind)).receives
+    except Wrong:
+        return  # it names what only the function around it knows
+    if stated is None:
+        return
+    bases = [class_of(message) for message in stated]
+    for verb, messages in (("consumes", subsystem.consumes), ("subscribes to", subsystem.subscribes)):
+        missing = [each for each in messages if not any(derives(class_of(each), base) for base in bases)]
+        if missing:
+            root = "a Subsystem" if subsystem.style is Style.RUN else "an Actor"
+            text = (
+                f"{shown(cls)}.{subsystem.name} {verb} {shown_all(missing)}, and {shown(kind)} is {root} of "
+                f"{shown_all(stated)}: give an instance that receives {shown_all(missing)}, or name that in "
+                f"the base of {shown(kind)}"
+            )
+            raise located(cls, None, Wrong(text, subsystem.name))

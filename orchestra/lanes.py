@@ -20,7 +20,13 @@ def checked_capacity(name: str, value: Any) -> float:
 
 
 def lanes_of(
-    capacity: Any, priorities: Any, overflow: Any, default: float, *, has_priority: bool
+    capacity: Any,
+    priorities: Any,
+    overflow: Any,
+    default: float,
+    *,
+    has_priority: bool,
+    capacity_bytes: Any = None,
 ) -> tuple[LanePlan, ...]:
     """The lanes, most urgent first. `default` is the capacity where none is given.
 
@@ -29,7 +35,10 @@ def lanes_of(
     capacities = _capacities(capacity, _levels(priorities), default)
     policies = _policies(overflow, tuple(capacities))
     check_normal(capacities, has_priority=has_priority)
-    return tuple(LanePlan(level, capacities[level], policies[level]) for level in sorted(capacities))
+    limits = _bytes(capacity_bytes, tuple(capacities))
+    return tuple(
+        LanePlan(level, capacities[level], policies[level], limits.get(level)) for level in sorted(capacities)
+    )
 
 
 def check_normal(levels: Collection[Priority], *, has_priority: bool) -> None:
@@ -47,7 +56,7 @@ def checked_evict_after(value: Any, lanes: Sequence[LanePlan]) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise Wrong(f"evict_after is {value!r}: give a finite number of seconds above 0, or leave it out")
-    if not any(can_block(lane.overflow) and lane.capacity != math.inf for lane in lanes):
+    if not any(can_block(lane.overflow) and lane.bounded for lane in lanes):
         raise Wrong(
             f"evict_after is {value!r}, and no sender waits here without a limit ({_told(lanes)}): "
             "leave it out, or give a bounded lane Block() or BlockFirst()"
@@ -72,7 +81,7 @@ def checked_fairness(value: Any, lanes: Sequence[LanePlan]) -> int | None:
 def _told(lanes: Sequence[LanePlan]) -> str:
     """Each lane with its policy, or that it has no bound."""
     return ", ".join(
-        f"{lane.priority.name} {'unbounded' if lane.capacity == math.inf else shown_policy(lane.overflow)}"
+        f"{lane.priority.name} {shown_policy(lane.overflow) if lane.bounded else 'unbounded'}"
         for lane in lanes
     )
 
@@ -116,6 +125,31 @@ def _capacities(capacity: Any, levels: tuple[Priority, ...] | None, default: flo
     return {
         level: checked_capacity(f"message_capacity of {level.name}", each) for level, each in capacity.items()
     }
+
+
+def _bytes(limit: Any, levels: tuple[Priority, ...]) -> dict[Priority, int]:
+    """The limit in bytes of each lane that has one."""
+    if limit is None:
+        return {}
+    if not isinstance(limit, Mapping):
+        return dict.fromkeys(levels, _checked_bytes("capacity_bytes", limit))
+    if not limit:
+        raise Wrong(
+            "capacity_bytes is empty: give a limit for some lane, such as {Priority.NORMAL: 1_000_000}, "
+            "or leave it out"
+        )
+    for level in limit:
+        _check_level("capacity_bytes", level)
+    undeclared = [level for level in limit if level not in levels]
+    if undeclared:
+        raise Wrong(f"capacity_bytes has a limit for {named(undeclared)}, and its lanes are {named(levels)}")
+    return {level: _checked_bytes(f"capacity_bytes of {level.name}", each) for level, each in limit.items()}
+
+
+def _checked_bytes(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise Wrong(f"{name} is {value!r}: give a whole number of bytes, 1 or more, or leave it out")
+    return int(value)
 
 
 def _policies(overflow: Any, levels: tuple[Priority, ...]) -> dict[Priority, Overflow]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import math
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Generator
@@ -9,12 +10,13 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, TypeVar, overload
 
-from orchestra.decorator import plan_of
+from orchestra.decorator import is_orchestra, plan_of
 from orchestra.errors import StopTimeout
 from orchestra.fitting import wiring_for
 from orchestra.messages import shown, shown_all
 from orchestra.plan import Plan
 from orchestra.runtime.assembly import assemble
+from orchestra.runtime.clock import limit
 from orchestra.runtime.ensemble import GRACE, PATIENCE, Ensemble
 from orchestra.runtime.gridlock import Gridlock, Gridlocks
 from orchestra.runtime.instances import instances_of, remakers_of
@@ -60,14 +62,19 @@ def start(
     error in that comes out here. Raises TypeError for what is no instance of an orchestra class, when a field
     holds no subsystem, for a hook that would have to be awaited, and for limits that are no such numbers.
     """
-    if inspect.iscoroutinefunction(dead_letters):
-        raise TypeError("dead_letters takes a plain function: it is called in the middle of a stop")
-    if inspect.iscoroutinefunction(on_congestion):
-        raise TypeError("on_congestion takes a plain function: it is called in the middle of a send")
-    if inspect.iscoroutinefunction(on_gridlock):
-        raise TypeError("on_gridlock takes a plain function: it is called in the middle of a send")
+    _check_hook("dead_letters", dead_letters, "a stop", "letters.append")
+    _check_hook("on_congestion", on_congestion, "a send", "changes.append")
+    _check_hook("on_gridlock", on_gridlock, "a send", "gridlocks.append")
     threads = _thread_options(slow_handler, pool_threads)
     return Starting(app, dead_letters, on_congestion, on_gridlock, threads)
+
+
+def _check_hook(name: str, hook: Any, amid: str, example: str) -> None:
+    """Refuse what cannot be called, and what would have to be awaited."""
+    if hook is not None and not callable(hook):
+        raise TypeError(f"{name} is {hook!r}: give a function, such as {example}")
+    if inspect.iscoroutinefunction(hook):
+        raise TypeError(f"{name} takes a plain function: it is called in the middle of {amid}")
 
 
 def _thread_options(slow_handler: Any, pool_threads: Any) -> dict[str, Any]:
@@ -100,7 +107,7 @@ class Starting:
 
     async def __aenter__(self) -> Running:
         app = self._app
-        declared = _plan_for(app)
+        declared = _plan_for(app, "start")
         if _runs(app):
             raise RuntimeError(f"this {declared.name} runs already; make another instance, or stop it first")
         self._running = Running(declared)
@@ -196,6 +203,7 @@ def run(
             "run() makes an event loop of its own, and one runs already: use `async with start(app)`"
         )
     _check_main(app, main)
+    limit("the timeout of run", timeout)
     starting = start(
         app,
         dead_letters=dead_letters,
@@ -233,7 +241,7 @@ def _check_main(app: Any, main: Any) -> None:
         raise TypeError("main is a coroutine: give the function itself, run(app, main), not run(app, main())")
     if main is not None and not callable(main):
         raise TypeError(f"main is {main!r}: give a function, async def main(running)")
-    plan = plan_of(type(app))
+    plan = _plan_for(app, "run")
     if main is None and plan.outgoing:
         raise TypeError(
             f"{plan.name} sends {shown_all(plan.outgoing)} out, and without main nobody reads it: "
@@ -271,7 +279,8 @@ async def _stop(driving: "asyncio.Future[Any]", running: Running, timeout: float
     """Stop within the limit, and cancel `main`: raise what went wrong with either."""
     stopping = asyncio.ensure_future(running.stop(timeout))
     driving.cancel()
-    await asyncio.wait([driving, stopping], timeout=timeout + 2 * GRACE)
+    within = None if timeout == math.inf else timeout + 2 * GRACE
+    await asyncio.wait([driving, stopping], timeout=within)
     stopping.result()
     if not driving.done():
         await _abandon_tasks()
@@ -315,8 +324,10 @@ def _signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Gener
             signal.signal(each, handler)
 
 
-def _plan_for(app: Any) -> Plan:
-    """The plan of an instance, as its class declares it."""
+def _plan_for(app: Any, verb: str) -> Plan:
+    """The plan of an instance, as its class declares it; `verb` is what was given something else."""
     if isinstance(app, type):
-        raise TypeError(f"start takes an instance: {shown(app)}(...), not the class")
+        raise TypeError(f"{verb} takes an instance: {shown(app)}(...), not the class")
+    if not is_orchestra(type(app)):
+        raise TypeError(f"{verb} takes an instance of a class with @orchestra, and {app!r} is none")
     return plan_of(type(app))

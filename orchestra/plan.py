@@ -1,13 +1,14 @@
 """What will be wired: derived from a declaration, before any code is generated."""
 
 import enum
+import math
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
 import attrs
 
-from orchestra.box import boxed_switch
+from orchestra.box import Boxing, boxed_switch, codec_of
 from orchestra.graph import Graph, graph_of
 from orchestra.messages import class_of
 from orchestra.overflow import Overflow
@@ -24,11 +25,20 @@ class Style(enum.Enum):
 
 @attrs.frozen
 class LanePlan:
-    """One level of an inbox. `capacity` is in messages; `math.inf` is unbounded."""
+    """One level of an inbox. `capacity` is in messages; `math.inf` is unbounded.
+
+    `capacity_bytes` limits the bytes of the boxes in it as well; None does not.
+    """
 
     priority: Priority
     capacity: float
     overflow: Overflow
+    capacity_bytes: int | None = None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it can be full at all."""
+        return not math.isinf(self.capacity) or self.capacity_bytes is not None
 
 
 @attrs.frozen
@@ -74,7 +84,7 @@ class SubsystemPlan:
     consumes: tuple[Any, ...]
     subscribes: tuple[Any, ...]
     sends: tuple[Any, ...]
-    boxed: bool
+    boxed: Boxing
     wip: bool
     lanes: tuple[LanePlan, ...]
     signal_capacity: float
@@ -87,6 +97,11 @@ class SubsystemPlan:
     restart: Restart | None = None
     blocking: bool = False
     ways: Mapping[str, Way] | None = None
+
+    @property
+    def counts_bytes(self) -> bool:
+        """Whether a lane of its inbox is limited by bytes."""
+        return any(lane.capacity_bytes is not None for lane in self.lanes)
 
     @property
     def made_at_start(self) -> bool:
@@ -164,18 +179,43 @@ class Plan:
                 return route
         return None
 
-    def boxed_of(self, kind: type) -> frozenset[str]:
+    def boxed_of(
+        self, kind: type, message: Any = None, names: Mapping[str, Any] | None = None
+    ) -> frozenset[str]:
         """The receivers for which messages of exactly this class travel in a box.
 
-        A subclass with a switch of its own may differ from the class it is routed as.
+        A subclass with a switch of its own, or with other fields, may differ from the class it is routed as.
+        `message` is the class as declared, `names` those that its annotations can use.
         """
         route = self.route_of(kind)
-        return frozenset() if route is None else boxed_receivers(kind, route.receivers, self.subsystems)
+        if route is None:
+            return frozenset()
+        if route.kind is kind:
+            return route.boxed
+        return boxed_receivers(message or kind, route.receivers, self.subsystems, names)
+
+    def opens(self, name: str) -> bool:
+        """Whether what the inbox `name` receives may be in a box."""
+        if name in self.subsystems and self.subsystems[name].boxed == "auto":
+            return True  # a subclass may be boxed where its base is not
+        return any(name in route.boxed for route in self.routes.values())
 
 
 def boxed_receivers(
-    kind: type, receivers: Iterable[str], subsystems: Mapping[str, SubsystemPlan]
+    message: Any,
+    receivers: Iterable[str],
+    subsystems: Mapping[str, SubsystemPlan],
+    names: Mapping[str, Any] | None = None,
 ) -> frozenset[str]:
-    """Those of `receivers` for which `kind` is boxed: the class decides, else the receiver."""
+    """Those of `receivers` for which a message type is boxed: its class decides, else the receiver.
+
+    Where that leaves it to the type ("auto"), what is declared of its fields decides.
+    """
+    kind = class_of(message)
     switch = boxed_switch(kind)
-    return frozenset(name for name in receivers if (subsystems[name].boxed if switch is None else switch))
+    if switch is not None:
+        return frozenset(receivers if switch else ())
+    boxed = {name: subsystems[name].boxed for name in receivers}
+    if "auto" in boxed.values() and codec_of(kind, message, names).mutable is None:
+        return frozenset(name for name, boxing in boxed.items() if boxing is True)
+    return frozenset(name for name, boxing in boxed.items() if boxing)

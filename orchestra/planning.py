@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from orchestra.box import boxed_switch, why_not_boxed
+from orchestra.box import Boxing, boxed_switch, why_not_boxed
 from orchestra.carrying import reply_fields
 from orchestra.declaration import Declaration, FieldDeclaration
 from orchestra.messages import class_of, derives, joined, shown, shown_all
@@ -37,13 +37,14 @@ def _planned(declaration: Declaration, names: Mapping[str, Any]) -> Plan:
     _check_outgoing(declaration)
     _check_signals(declaration)
     _check_boxed(declaration)
+    _check_bytes(declaration)
     routed = _routed(declaration)
     _check_sent(declaration, routed)
     reached = {field.name: _reached(field, routed) for field in declaration.fields}
     subsystems = {
         field.name: SubsystemPlan(
             **{fact: getattr(field, fact) for fact in FIELD_FACTS},
-            boxed=declaration.boxed_messages if field.boxed is None else field.boxed,
+            boxed=_boxing(declaration, field),
             senders=tuple(name for name, names in reached.items() if field.name in names),
         )
         for field in declaration.fields
@@ -107,7 +108,7 @@ def _routes(
             kind=kind,
             receivers=receivers,
             outgoing=kind in outgoing,
-            boxed=boxed_receivers(kind, receivers, subsystems),
+            boxed=boxed_receivers(declared[kind], receivers, subsystems, names),
             replies=reply_fields(kind, names, declared[kind]),
         )
         for kind, receivers in routed.items()
@@ -265,6 +266,23 @@ def _check_boxed(declaration: Declaration) -> None:
                 raise Wrong(
                     f"{where}: {shown(message)} is marked @boxed and cannot be packed: {reason}", field.name
                 )
+
+
+def _boxing(declaration: Declaration, field: FieldDeclaration) -> Boxing:
+    return declaration.boxed_messages if field.boxed is None else field.boxed
+
+
+def _check_bytes(declaration: Declaration) -> None:
+    """A limit in bytes needs boxes, for nothing else has a size."""
+    for field in declaration.fields:
+        limited = any(lane.capacity_bytes is not None for lane in field.lanes)
+        marked = any(boxed_switch(class_of(message)) for message in _received(field))
+        if limited and not marked and not _boxing(declaration, field):
+            raise Wrong(
+                f"{shown(declaration.cls)}.{field.name}: capacity_bytes counts the bytes of boxes, and what "
+                "it receives is not boxed: give it boxed=True or boxed='auto', or leave capacity_bytes out",
+                field.name,
+            )
 
 
 def _check_sent(declaration: Declaration, routed: dict[type, tuple[str, ...]]) -> None:

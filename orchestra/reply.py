@@ -40,7 +40,9 @@ class Reply(Generic[T_contra]):
 
     __orchestra_whole__: ClassVar[str] = "what waits for it is in this process"
 
-    def __init__(self, pending: Answerable) -> None:
+    def __init__(self, pending: Answerable | None = None) -> None:
+        if pending is None or not hasattr(pending, "forgotten"):
+            raise TypeError("a Reply is made by an ask: await ctx.ask(lambda reply: Request(..., reply))")
         self._pending = pending
 
     def send(self, value: T_contra) -> bool:
@@ -70,7 +72,8 @@ class Reply(Generic[T_contra]):
         return self._pending.claimed
 
     def __del__(self) -> None:
-        self._pending.forgotten()
+        if hasattr(self, "_pending"):
+            self._pending.forgotten()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Reply cannot be pickled or copied: what waits for it is in this process")

@@ -34,6 +34,8 @@ class Bare(msgspec.Struct):
 
 
 Alias = TypeAliasType("Alias", Reply[int])
+Json = TypeAliasType("Json", "dict[str, Json] | list[Json] | int | None")
+Answers = TypeAliasType("Answers", "dict[str, Answers[T]] | Reply[T]", type_params=(T,))
 
 
 @pytest.mark.parametrize(
@@ -49,6 +51,9 @@ Alias = TypeAliasType("Alias", Reply[int])
         (Live[Reply[int]], True),
         (Annotated[Reply[int], "told"], True),
         (Alias, True),
+        (Json, False),
+        (list[Json], False),
+        (Answers[int], True),
         (Asks, True),
         (list[Asks], True),
         (Page[Reply[int]], True),

@@ -6,12 +6,12 @@ import enum
 import types
 import typing
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import attrs
 
-from orchestra.box import Codec, codec_of
+from orchestra.box import Codec, boxed_switch, codec_of
 from orchestra.messages import class_of, shown
 from orchestra.plan import Plan
 
@@ -36,19 +36,71 @@ class Boxed:
 
 def boxes_of(plan: Plan) -> Iterator[Boxed]:
     """The boxed types that the plan names: what is received, and subclasses of it that are sent."""
-    sent = (message for subsystem in plan.subsystems.values() for message in subsystem.sends)
-    received = (route.message for route in plan.routes.values())
-    for kind, message in {class_of(message): message for message in (*sent, *received)}.items():
-        route = plan.route_of(kind)
-        boxed = plan.boxed_of(kind)
-        if route is not None and boxed:
-            receivers = tuple(name for name in route.receivers if name in boxed)
+    for message in _named(plan):
+        kind = class_of(message)
+        boxed = plan.boxed_of(kind, message)
+        receivers = tuple(name for name in _receivers(plan, kind) if name in boxed)
+        if receivers:
             yield Boxed(message, receivers, codec_of(kind, message))
 
 
+def _named(plan: Plan) -> Iterable[Any]:
+    sent = (message for subsystem in plan.subsystems.values() for message in subsystem.sends)
+    received = (route.message for route in plan.routes.values())
+    return {class_of(message): message for message in (*sent, *received)}.values()
+
+
+def _receivers(plan: Plan, kind: type) -> tuple[str, ...]:
+    route = plan.route_of(kind)
+    return () if route is None else route.receivers
+
+
+def what_auto_decides(plan: Plan) -> Iterator[str]:
+    """For each message type that boxed="auto" decides on, whether it is boxed, and why."""
+    for message in _named(plan):
+        kind = class_of(message)
+        receivers = tuple(name for name in _receivers(plan, kind) if plan.subsystems[name].boxed == "auto")
+        if receivers and boxed_switch(kind) is None:
+            codec = codec_of(kind, message)
+            told = Boxed(message, receivers, codec)
+            if codec.mutable is not None:
+                yield f"{told} is boxed by boxed='auto': {codec.mutable}"
+            elif codec.whole is None:
+                yield f"{told} is not boxed by boxed='auto': nothing that a box would copy can be changed"
+            else:
+                yield f"{told} is not boxed by boxed='auto' but travels by reference: {codec.whole}"
+
+
+def what_counts_nothing(plan: Plan) -> Iterator[str]:
+    """Message types that a lane with `capacity_bytes` takes whatever their size."""
+    for message, receivers in uncounted(plan):
+        yield (
+            f"{shown(message)} (to {', '.join(map(repr, receivers))}) counts 0 bytes of capacity_bytes: "
+            "it travels by reference"
+        )
+
+
+def uncounted(plan: Plan) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    """The message types without a size that those receivers get whose lanes have `capacity_bytes`."""
+    for message in _named(plan):
+        kind = class_of(message)
+        boxed = plan.boxed_of(kind, message)
+        packed = boxed if boxed and codec_of(kind, message).whole is None else frozenset[str]()
+        receivers = tuple(
+            name
+            for name in _receivers(plan, kind)
+            if plan.subsystems[name].counts_bytes and name not in packed
+        )
+        if receivers:
+            yield message, receivers
+
+
 def codec_sources(plan: Plan) -> list[str]:
-    """The source of each box that is really made."""
-    return [boxed.codec.source for boxed in boxes_of(plan) if boxed.codec.whole is None]
+    """The source of each box that is really made, after what boxed="auto" has decided."""
+    notes = "\n".join(f"# {text}" for text in what_auto_decides(plan))
+    return [notes] * bool(notes) + [
+        boxed.codec.source for boxed in boxes_of(plan) if boxed.codec.whole is None
+    ]
 
 
 def what_rides(plan: Plan) -> Iterator[str]:

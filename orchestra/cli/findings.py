@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from orchestra.cli.boxes import what_boxes_cost, what_rides
+from orchestra.cli.boxes import uncounted, what_auto_decides, what_boxes_cost, what_counts_nothing, what_rides
 from orchestra.graph import Cycle, CycleKind, Graph, NodeKind
 from orchestra.overflow import can_block, can_drop, shown_policy
 from orchestra.plan import Plan
@@ -39,7 +39,9 @@ def findings_of(plan: Plan) -> tuple[Finding, ...]:
         *_unbounded_lanes(plan),
         *_unsent(plan, graph),
         *_losses(plan, graph),
+        *(Finding(Level.INFO, text) for text in what_auto_decides(plan)),
         *(Finding(Level.INFO, text) for text in what_rides(plan)),
+        *(Finding(Level.INFO, text) for text in what_counts_nothing(plan)),
         *(Finding(Level.INFO, text) for text in what_boxes_cost(plan)),
     ]
     levels = list(Level)
@@ -72,9 +74,10 @@ def _told(graph: Graph, cycle: Cycle) -> str:
 
 
 def _unbounded_lanes(plan: Plan) -> Iterator[Finding]:
+    sizeless = {name for _, receivers in uncounted(plan) for name in receivers}
     for subsystem in plan.subsystems.values():
         for lane in subsystem.lanes:
-            if math.isinf(lane.capacity):
+            if not lane.bounded or (math.isinf(lane.capacity) and subsystem.name in sizeless):
                 yield Finding(
                     Level.WARNING,
                     f"the {lane.priority.name} lane of {subsystem.name!r} is unbounded: "
@@ -104,7 +107,7 @@ def _losses(plan: Plan, graph: Graph) -> Iterator[Finding]:
             continue
         limit = plan.subsystems[node.name].evict_after
         for lane in node.lanes:
-            if math.isinf(lane.capacity):
+            if not lane.bounded:
                 continue
             why = [shown_policy(lane.overflow)] if can_drop(lane.overflow) else []
             if limit is not None and can_block(lane.overflow):

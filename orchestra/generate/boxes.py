@@ -19,6 +19,7 @@ import msgspec
 
 from orchestra.errors import BoxError
 from orchestra.generate.hints import Hint, scopes_of
+from orchestra.generate.mutability import what_can_change
 from orchestra.generate.records import why_whole
 from orchestra.generate.shapes import (
     Choice,
@@ -29,10 +30,13 @@ from orchestra.generate.shapes import (
     Record,
     Refusal,
     Ride,
+    Riders,
     Row,
     Scalar,
     Shape,
     Table,
+    extent,
+    may_become_equal,
     of,
     parts_of,
 )
@@ -45,6 +49,13 @@ _new = object.__new__
 _new_tuple = tuple.__new__
 _flatten = itertools.chain.from_iterable
 _set_field = object.__setattr__
+
+
+MOST_LEVELS = 16
+"""How many levels a field may have for generated functions; Python has at most 20 loops in each other."""
+
+MOST_PARTS = 2000
+"""How many parts the type of a field may have, all written out, for generated functions."""
 
 
 @attrs.frozen
@@ -66,6 +77,7 @@ class Generated:
     source: str
     rides: Mapping[str, str]
     whole: str | None
+    mutable: str | None
     seal: Callable[[Any], Any]
     open: Callable[[Any], Any]
     namespace: dict[str, Any]
@@ -85,10 +97,11 @@ def generate(
     `declared` is its subscripted form, and `outer` has the names of the scope in which it was declared.
     """
     writer = Writer(["message", "box", "codec", "seal_loosely", "open_loosely", "riders"])
-    name = f"{kind.__module__}.{kind.__qualname__}"
+    name = repr(f"{kind.__module__}.{kind.__qualname__}")[1:-1].replace('"', "'")
     seal, open_ = (writer.names.unique(f"{verb}_{kind.__name__}") for verb in ("seal", "open"))
     whole = why_whole(kind)
     rides: dict[str, str] = {}
+    mutable = None
     steps: tuple[str, str] | None = None
     if whole is not None:
         _write_whole(writer, name, seal, open_, writer.bind(boxes.riding, "RidingBox"))
@@ -97,6 +110,7 @@ def generate(
         record = Builder(outer).record(kind, arguments)
         assert isinstance(record, Record)
         rides = {path.removeprefix("."): reason for path, reason in record.rides()}
+        mutable = what_can_change(record)
         writer.namespace["seal_loosely"], writer.namespace["open_loosely"] = _loosely(
             record, writer.namespace, boxes
         )
@@ -104,7 +118,7 @@ def generate(
     namespace, owner = writer.namespace, _Owner()
     namespace |= {"__name__": kind.__module__, "__owner__": owner}
     compile_source(f"<orchestra generated box {name}>", writer.source, namespace, owner)
-    made = Generated(writer.source, rides, whole, namespace[seal], namespace[open_], namespace)
+    made = Generated(writer.source, rides, whole, mutable, namespace[seal], namespace[open_], namespace)
     if steps is None:
         return made
     decode, build = steps
@@ -126,13 +140,13 @@ def _loosely(
     """The functions that seal and open by the shapes alone."""
 
     def seal_loosely(message: Any) -> Any:
-        riders: list[Any] = []
+        riders = Riders()
         try:
             frame = _encode(record.pack(message, riders, 0))
         except Refusal as refusal:
-            raise BoxError(record.kind, refusal.where(), refusal.reason) from None
+            raise BoxError(record.kind, refusal.where(), refusal.reason, message) from None
         except Exception as error:
-            raise BoxError(record.kind, "", f"msgpack cannot carry it ({error})") from error
+            raise BoxError(record.kind, "", f"msgpack cannot carry it ({error})", message) from error
         return boxes.loose(namespace["codec"], frame, tuple(riders))
 
     def open_loosely(box: Any) -> Any:
@@ -189,8 +203,7 @@ class _Generator:
                     for field, shape in self.packed.items():
                         if field not in self.loose:
                             self._check(shape, fields[field], strict=False)
-                if record.has_dict:
-                    self._refuse_if(self._undeclared(record, "message"))
+                self._refuse_if(" or ".join(self._more_in(record, "message")))
                 writer.line(f"return {self._box(fields)}")
             with writer.block("except Exception"):
                 writer.line("pass")
@@ -200,7 +213,7 @@ class _Generator:
         writer = self.writer
         riders = ", ".join(f"message.{field}" for field in self.riding)
         if self.loose:
-            writer.line(f"riders = [{riders}]")
+            writer.line(f"riders = {writer.bind(Riders, 'Riders')}([{riders}])")
         trees = [self._tree(field, local) for field, local in fields.items()]
         encode = writer.bind(_encode, "encode")
         match trees:
@@ -314,6 +327,8 @@ class _Generator:
     # Records within the message that msgspec does not rebuild by itself.
 
     def _write_helpers(self, shape: Shape) -> None:
+        if shape.is_straight() or id(shape) in self.helpers:
+            return
         for one in parts_of(shape):
             self._write_helpers(one)
         if isinstance(shape, Record) and not shape.is_straight():
@@ -567,17 +582,27 @@ class _Generator:
             case Moment(kind=kind):
                 more = self._odd(kind, value)
             case Many(kind=kind):
-                more = []
+                more = self._merged(value, shape.item) if kind in {set, frozenset} else []
             case Table():
-                kind, more = dict, []
+                kind, more = dict, self._merged(value, shape.key)
             case Row(items=items):
                 kind, more = tuple, [f"len({value}) != {len(items)}"]
             case Record(kind=kind):
-                more = [self._undeclared(shape, value)] if shape.has_dict else []
+                more = self._more_in(shape, value)
             case _:
                 raise AssertionError(shape)
         wrong_type = [] if typed else [f"type({value}) is not {self._kind(kind)}"]
         return " or ".join([*wrong_type, *more])
+
+    def _merged(self, value: str, item: Shape) -> list[str]:
+        """Conditions under which a set or dict cannot be filled again with as many items."""
+        return [f"len(frozenset(list({value}))) != len({value})"] if may_become_equal(item) else []
+
+    def _more_in(self, record: Record, value: str) -> list[str]:
+        """Conditions under which an object has more in it than its fields."""
+        if record.style == "named tuple":
+            return [f"len({value}) != {len(record.fields)}"]
+        return [self._undeclared(record, value)] if record.has_dict else []
 
     def _undeclared(self, record: Record, value: str) -> str:
         """The condition under which an object has attributes that are not declared."""
@@ -633,8 +658,12 @@ def _carried_types(union: Either) -> frozenset[type]:
 
 
 def _decodable(shape: Shape) -> bool:
-    """Whether the generated functions can carry this shape through a msgspec decoder."""
-    if shape.wire() is None:
+    """Whether the generated functions can carry this shape through a msgspec decoder.
+
+    Those for very many levels or parts nobody could read, nor Python compile.
+    """
+    levels, parts = extent(shape)
+    if levels > MOST_LEVELS or parts > MOST_PARTS or shape.wire() is None:
         return False
     try:
         msgspec.msgpack.Decoder(shape.wire())

@@ -19,11 +19,17 @@ class Unresolvable:
 
 @attrs.frozen(eq=False)
 class Scope:
-    """Where an annotation stands: the class that wrote it, and what its type variables are."""
+    """Where an annotation stands: the class that wrote it, and what its type variables are.
+
+    `itself` is the class whose field it is, which may be a child of the `owner`; `module` is given
+    when the annotation was written in another module than the owner.
+    """
 
     owner: type
     outer: Mapping[str, Any]
     variables: Mapping[Any, "Hint"]
+    itself: "Hint | None" = None
+    module: str | None = None
 
     def resolve(self, annotation: Any) -> Any:
         """Return `annotation` with a string or forward reference at its top evaluated."""
@@ -72,7 +78,10 @@ class _Lookup(Mapping[str, Any]):
         own = vars(scope.owner)
         if isinstance(own.get(name), type) and name not in own_annotations(scope.owner):
             return own[name]
-        module = getattr(sys.modules.get(scope.owner.__module__), "__dict__", {})
+        parameters = {one.__name__: one for one in getattr(scope.owner, "__type_params__", ())}
+        if name in parameters:
+            return parameters[name]
+        module = getattr(sys.modules.get(scope.module or scope.owner.__module__), "__dict__", {})
         own_name = {scope.owner.__name__: scope.owner} if "<locals>" in scope.owner.__qualname__ else {}
         for names in (scope.outer, own_name, module):
             if name in names:
@@ -102,6 +111,7 @@ def scopes_of(kind: type, arguments: Hint | None, outer: Mapping[str, Any]) -> d
     `arguments` is the subscripted form of a generic class (`Page[int]`), where it is known.
     """
     scopes: dict[type, Scope] = {}
+    itself = arguments or Hint(kind, Scope(kind, outer, {}))
 
     def visit(cls: type, subscripted: Hint | None) -> None:
         if cls in scopes:
@@ -112,7 +122,7 @@ def scopes_of(kind: type, arguments: Hint | None, outer: Mapping[str, Any]) -> d
             given = get_args(subscripted.annotation)
             if len(parameters) == len(given):
                 variables = {one: subscripted.inner(arg) for one, arg in zip(parameters, given, strict=True)}
-        scope = scopes[cls] = Scope(cls, outer, variables)
+        scope = scopes[cls] = Scope(cls, outer, variables, itself)
         for base in vars(cls).get("__orig_bases__", ()):
             origin = get_origin(base)
             if isinstance(origin, type) and origin in cls.__mro__ and origin is not typing.Generic:

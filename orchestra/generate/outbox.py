@@ -40,9 +40,7 @@ def write_outbox(
         told_together = {receiver for group in together for receiver in group}
         for receiver in receivers:
             _write_receiver(writer, plan, receiver, broadcast=receiver in told_together)
-        if any(
-            _is_actor(plan.subsystems.get(receiver)) for receiver in receivers if receiver not in plan.shared
-        ):
+        if any(_is_woken_here(plan, receiver) for receiver in receivers):
             writer.line("ready = scheduler.ready.append")
         for mode in (Mode.SLEEP if threaded else Mode.AWAIT, Mode.NEVER):
             writer.line()
@@ -84,7 +82,8 @@ def _summary(routes: list[Route]) -> str:
 def _write_receiver(writer: Writer, plan: Plan, receiver: str, *, broadcast: bool) -> None:
     subsystem = plan.subsystems.get(receiver)
     writer.line(f'{receiver}_inbox = inboxes["{receiver}"]')
-    if receiver in plan.shared:
+    counts_bytes = _counts_bytes(subsystem)
+    if receiver in plan.shared and not counts_bytes:
         writer.line(f"{receiver}_acquire = {receiver}_inbox.lock.acquire")
         writer.line(f"{receiver}_release = {receiver}_inbox.lock.release")
     if subsystem is not None and (subsystem.has_priority or len(subsystem.lanes) > 1):
@@ -94,7 +93,7 @@ def _write_receiver(writer: Writer, plan: Plan, receiver: str, *, broadcast: boo
     elif (lane := _default_lane(subsystem, receiver)) is not None:
         normal = writer.bind(Priority.NORMAL, "NORMAL")
         writer.line(f"{lane} = {receiver}_inbox.by_priority[{normal}]")
-        if broadcast or subsystem is None or len(subsystem.lanes) == 1:
+        if not counts_bytes and (broadcast or subsystem is None or len(subsystem.lanes) == 1):
             writer.line(f"{lane}_queue = {lane}.queue")
             writer.line(f"{lane}_append = {lane}_queue.append")
 
@@ -114,7 +113,9 @@ def _write_send(
         if threaded:
             write_home(writer)
         if direct:
-            writer.line("kind = message.__class__")
+            packs = any(route.boxed and route.kind in codecs for route in direct)
+            # What says that it is of another class, as a mock does, would come out of a box as that.
+            writer.line("kind = type(message)" if packs else "kind = message.__class__")
         for route in direct:
             write = _write_case if len(receivers_of(route)) == 1 else _write_broadcast
             write(writer, plan, codecs, route, mode)
@@ -147,14 +148,30 @@ def _write_case(writer: Writer, plan: Plan, codecs: Codecs, route: Route, mode: 
             _write_choice(writer, receiver, fixed)
             lane, queue, append = "lane", "lane.queue", "lane.queue.append"
         entry = _write_entry(writer, codecs, route, receiver)
-        with _held(writer, plan, receiver):
-            with writer.block(f"if len({queue}) < {lane}.room"):
-                writer.line(f"{append}({entry})")
-                _write_wake(writer, plan, receiver)
+        if _counts_bytes(subsystem):
+            with writer.block(f"if {lane}.offer({entry})"):
                 writer.line("return True")
-            _write_quick_refusal(writer, subsystem, lane)
+            _write_check(writer, lane, entry)
+        else:
+            with _held(writer, plan, receiver):
+                with writer.block(f"if len({queue}) < {lane}.room"):
+                    writer.line(f"{append}({entry})")
+                    _write_wake(writer, plan, receiver)
+                    writer.line("return True")
+                _write_quick_refusal(writer, subsystem, lane)
         put = {Mode.AWAIT: "await {}.put", Mode.SLEEP: "{}.put_in_thread", Mode.NEVER: "{}.put_now"}[mode]
         writer.line(f"return {put.format(lane)}({entry}, message)")
+
+
+def _counts_bytes(subsystem: SubsystemPlan | None) -> bool:
+    """Whether a lane of the receiver looks itself whether a box fits, and takes it itself."""
+    return subsystem is not None and subsystem.counts_bytes
+
+
+def _write_check(writer: Writer, lane: str, entry: str) -> None:
+    """Write the refusal of a box that can never fit."""
+    if entry == "box":
+        writer.line(f"{lane}.check(box, message)")
 
 
 @contextmanager
@@ -192,10 +209,17 @@ def _write_broadcast(writer: Writer, plan: Plan, codecs: Codecs, route: Route, m
     kind = writer.bind(route.kind, kind_name(route.kind))
     with writer.block(f"if kind is {kind} and priority is None and overflow is None"):
         entries = _write_entries(writer, codecs, route)
+        for receiver, entry in entries.items():
+            if _counts_bytes(plan.subsystems[receiver]):
+                _write_check(writer, lane_name(receiver, Priority.NORMAL), entry)
         writer.line("taken, late = True, ()")
         for receiver in route.receivers:
             subsystem = plan.subsystems[receiver]
             lane, entry = lane_name(receiver, Priority.NORMAL), entries[receiver]
+            if subsystem.counts_bytes:
+                with writer.block(f"if not {lane}.offer({entry})"):
+                    writer.line(f"late += (({lane}, {entry}),)")
+                continue
             with _held(writer, plan, receiver):
                 _write_offer(writer, plan, subsystem, lane, entry)
         with writer.block("if late"):
@@ -257,7 +281,7 @@ def _write_wake(writer: Writer, plan: Plan, receiver: str) -> None:
     """Write what lets a waiting receiver go on; nobody but the Actor itself receives from its inbox."""
     inbox = f"{receiver}_inbox"
     with writer.block(f"if {inbox}.idle"):
-        if receiver in plan.shared or not _is_actor(plan.subsystems.get(receiver)):
+        if not _is_woken_here(plan, receiver):
             writer.line(f"{inbox}.wake()")
             return
         writer.line(f"{inbox}.idle = False")
@@ -266,8 +290,11 @@ def _write_wake(writer: Writer, plan: Plan, receiver: str) -> None:
             writer.line("scheduler.rise()")
 
 
-def _is_actor(subsystem: SubsystemPlan | None) -> bool:
-    return subsystem is not None and subsystem.style is Style.ACTOR
+def _is_woken_here(plan: Plan, receiver: str) -> bool:
+    """Whether a send makes a waiting receiver ready by itself."""
+    subsystem = plan.subsystems.get(receiver)
+    is_actor = subsystem is not None and subsystem.style is Style.ACTOR
+    return is_actor and receiver not in plan.shared and not _counts_bytes(subsystem)
 
 
 def _write_choice(writer: Writer, receiver: str, fixed: str | None) -> None:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import attrs
 
-from orchestra.box import Box
+from orchestra.box import BOXES, Box
 from orchestra.generate.names import kind_name, lane_name
 from orchestra.generate.outbox import OUTGOING, receivers_of
 from orchestra.generate.writer import Writer
@@ -36,11 +36,10 @@ class Receipt:
     def of(cls, plan: Plan, name: str, lanes: tuple[LanePlan, ...], fairness: int | None = None) -> "Receipt":
         """How the inbox `name` is taken from."""
         routes = [route for route in plan.routes.values() if name in receivers_of(route)]
-        opens = any(name in route.boxed for route in routes)
         return cls(
             name=name,
             lanes=lanes,
-            opens=opens,
+            opens=plan.opens(name),
             kinds=tuple(route.kind for route in routes),
             fairness=fairness,
             circular=_is_circular(plan, name),
@@ -180,12 +179,12 @@ def _write_fair_take(writer: Writer, first: str, then: str | None, unless: str) 
 def write_open(writer: Writer, receipt: Receipt) -> None:
     """Write the opening of what was taken, where it may be a box."""
     if receipt.opens:
-        box = writer.bind(Box, "Box")
+        box, boxes = writer.bind(Box, "Box"), writer.bind(BOXES, "BOXES")
         with writer.block(f"if type(message) is {box}"):
             writer.line("codec = message.codec")
             writer.line("build, decode = codec.build, codec.decode")
             writer.line("message = build(decode(message.frame))")
-        with writer.block(f"elif isinstance(message, {box})"):
+        with writer.block(f"elif message.__class__ in {boxes}"):
             writer.line("message = message.codec.open(message)")
 
 
@@ -221,6 +220,7 @@ def _write_waiting(writer: Writer, receipt: Receipt, name: str) -> None:
             with writer.block("if signals"):
                 writer.line("return inbox.take_signal()")
             with writer.block("if not left"):
+                writer.line("left = 1  # also when it is cancelled: the others have run")
                 writer.line("left = await inbox.breathe()")
                 writer.line("continue")
             with held(writer, receipt):

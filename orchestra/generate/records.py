@@ -21,7 +21,7 @@ def style_of(kind: Any) -> tuple[str, dict[str, Any]] | None:
     if "__dataclass_fields__" in vars(kind):
         return "dataclass", {one.name: one.type for one in dataclasses.fields(kind)}
     names = getattr(kind, "_fields", None)
-    if issubclass(kind, tuple) and tuple in kind.__bases__ and names is not None:
+    if issubclass(kind, tuple) and tuple in kind.__bases__ and names is not None and not kind.__dictoffset__:
         return "named tuple", dict.fromkeys(names, Any)
     return None
 
@@ -49,20 +49,33 @@ def why_whole(kind: type) -> str | None:
             return f"its field {name!r} is not named as Python would name it"
         if name.startswith("_"):
             return f"it has a private attribute, {name}"
-    for name in _PARTS_OF_CONSTRUCTION:
-        if getattr(kind, name, None) is not None:
-            return f"it has {name}"
     for base in kind.__mro__:
         if not base.__flags__ & _HEAP_TYPE and base not in _BASES[style[0]].__mro__:
             return f"it extends {base.__qualname__}"
     if kind.__getattribute__ is not _BASES[style[0]].__getattribute__:
         return "it has a __getattribute__ of its own"
-    if style[0] == "named tuple":
-        return None
-    return _hidden_state(kind, style[0], style[1])
+    return _own_construction(kind, style[0]) or _hidden_state(kind, style[0], style[1])
+
+
+def why_never_exact(kind: type) -> str | None:
+    """Why no object is of exactly this class, but of children of it; None when some are."""
+    if kind is msgspec.Struct:
+        return "it is the base of all Structs"
+    return "it is abstract" if inspect.isabstract(kind) else None
+
+
+def _own_construction(kind: type, style: str) -> str | None:
+    if style == "struct" and type(kind).__call__ is not type(msgspec.Struct).__call__:
+        return "its metaclass makes its objects in a way of its own"
+    for name in _PARTS_OF_CONSTRUCTION:
+        if getattr(kind, name, None) is not None:
+            return f"it has {name}"
+    return None
 
 
 def _hidden_state(kind: type, style: str, names: Mapping[str, Any]) -> str | None:
+    if style == "named tuple":
+        return None
     for base in kind.__mro__:
         if base in msgspec.Struct.__mro__:
             continue

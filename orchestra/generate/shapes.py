@@ -12,10 +12,11 @@ same faster for values that are as their types say, and come here for all others
 import datetime as dt
 import decimal
 import functools
+import itertools
 import types
 import typing
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import attrs
@@ -23,7 +24,13 @@ import attrs
 T = TypeVar("T")
 
 DEEPEST = 100
-"""How many levels a message may have of a type that contains itself."""
+"""How many levels a message may have of a type that contains itself, where a level is not too deep."""
+
+MOST_CALLS = 500
+"""How many calls deep the opening of a message may go: Python has 1000, and the receiver needs some."""
+
+MOST_RIDES = 1000
+"""How many parts of a class that travel by reference are told of."""
 
 _BITS_64 = range(-(2**63), 2**64)
 _new_object = object.__new__
@@ -43,10 +50,10 @@ LIVE = LiveMarker()
 class Refusal(Exception):
     """A value cannot come back as it is. `path` grows as the exception passes through the levels."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, path: Iterable[str] = ()) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.path: list[str] = []
+        self.path = list(path)
 
     def where(self) -> str:
         """The path from the message, shortened in its middle when it is long."""
@@ -60,9 +67,37 @@ class TooDeep(Refusal):
     """A value that no other member of a union would take either."""
 
 
+class Riders(list[Any]):
+    """What travels beside the tree of one message.
+
+    `refused` keeps what members of unions have refused: without it the time for members that are
+    alike, within each other, would double with every level.
+    """
+
+    __slots__ = ("refused",)
+
+    def __init__(self, riders: Iterable[Any] = ()) -> None:
+        super().__init__(riders)
+        self.refused: dict[tuple[int, int], tuple[Any, str, tuple[str, ...]]] = {}
+
+
 def of(origin: Any, arguments: Any) -> Any:
     """`origin[arguments]`, for a container class."""
     return types.GenericAlias(origin, arguments)
+
+
+def remembered(method: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Ask a shape once: it asks its parts, and the same part may stand in many places."""
+    name = f"_{method.__name__}"
+
+    @functools.wraps(method)
+    def ask(self: Any) -> T:
+        known: dict[str, Any] = self.__dict__
+        if name not in known:
+            known[name] = method(self)
+        return known[name]  # type: ignore[no-any-return]  # what `method` gave
+
+    return ask
 
 
 def _named(kind: Any) -> str:
@@ -98,7 +133,7 @@ class Shape:
         """The types that a value may have in the generated functions; None when any may come."""
         return None
 
-    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+    def pack(self, value: Any, riders: Riders, depth: int) -> Any:
         """Return the tree of `value`; raise Refusal where it is not as declared."""
         raise NotImplementedError
 
@@ -108,48 +143,50 @@ class Shape:
 
     def open_all(self, trees: list[Any], riders: typing.Sequence[Any]) -> list[Any]:
         """The values of many trees."""
-        open_ = self.open
-        return [open_(tree, riders) for tree in trees]
+        open_, values = self.open, []
+        for tree in trees:  # a comprehension would take another level of the stack on Python 3.11
+            values.append(open_(tree, riders))  # noqa: PERF401 - see above
+        return values
 
     def rides(self) -> Iterator[tuple[str, str]]:
         """Path and reason of each part that always travels by reference."""
         return iter(())
 
 
-def _misfit(declared: str, value: Any, advice: str) -> Refusal:
-    return Refusal(f"it is declared {declared} and holds {_article(type(value))}; {advice}")
+def _misfit(declared: str, held: str, advice: str) -> Refusal:
+    return Refusal(f"it is declared {declared} and holds {_article(held)}; {advice}")
 
 
-def _article(kind: type) -> str:
-    name = kind.__qualname__
+def _article(name: str) -> str:
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
 def _misfit_of(kind: type, value: Any) -> Refusal:
     """Refuse a value that is not exactly of `kind`, with advice for the way in which it is not."""
+    name, held = kind.__qualname__, type(value).__qualname__
+    if name == held:
+        name, held = f"{kind.__module__}.{name}", f"{type(value).__module__}.{held}"
     if isinstance(value, kind):
-        child = type(value).__qualname__
         return _misfit(
-            kind.__qualname__,
-            value,
-            f"what is packed would come back as {kind.__qualname__}: declare the field {child}, a union that"
-            f" has {child}, or Live[{kind.__qualname__}] to send it by reference",
+            name,
+            held,
+            f"what is packed would come back as {name}: declare the field {held}, a union that"
+            f" has {held}, or Live[{name}] to send it by reference",
         )
-    return _misfit(
-        kind.__qualname__, value, f"send {_article(kind)}, or declare the field {type(value).__qualname__}"
-    )
+    return _misfit(name, held, f"send {_article(name)}, or declare the field {held}")
 
 
 @attrs.frozen
 class Ride(Shape):
-    """Any value, by reference."""
+    """Any value, by reference; in a union, none of the types `but`, of which other members are."""
 
     reason: str
+    but: frozenset[type] = frozenset()
 
     def fits(self, kind: type) -> bool:
-        return True
+        return kind not in self.but
 
-    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+    def pack(self, value: Any, riders: Riders, depth: int) -> Any:
         riders.append(value)
         return len(riders) - 1
 
@@ -184,7 +221,7 @@ class Scalar(Shape):
     def fits(self, kind: type) -> bool:
         return kind in self.kinds
 
-    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+    def pack(self, value: Any, riders: Riders, depth: int) -> Any:
         kind = type(value)
         if kind not in self.kinds:
             raise _misfit_of(self.kind, value)
@@ -245,7 +282,7 @@ class Moment(Shape):
     def fits(self, kind: type) -> bool:
         return issubclass(kind, self.kind)
 
-    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+    def pack(self, value: Any, riders: Riders, depth: int) -> Any:
         if not isinstance(value, self.kind):
             raise _misfit_of(self.kind, value)
         riders.append(value)
@@ -301,7 +338,7 @@ class Member(Shape):
     def fits(self, kind: type) -> bool:
         return kind is self.kind
 
-    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+    def pack(self, value: Any, riders: Riders, depth: int) -> Any:
         if type(value) is not self.kind:
             raise _misfit_of(self.kind, value)
         label = getattr(value, self.attribute)
@@ -342,7 +379,7 @@ class Choice(Shape):
     def fits(self, kind: type) -> bool:
         return kind in self.kinds
 
-    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+    def pack(self, value: Any, riders: Riders, depth: int) -> Any:
         for place, one in enumerate(self.values):
             if type(one) is type(value) and one == value:
                 return place
@@ -350,6 +387,21 @@ class Choice(Shape):
 
     def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
         return self.values[tree]
+
+
+def _check_apart(value: Any) -> None:
+    """Refuse a set or dict that cannot be filled again as it is, for its items or keys were changed in it."""
+    try:
+        count = len(frozenset(list(value)))
+    except Exception as error:
+        raise Refusal(f"its items cannot be put together again ({error})") from None
+    if count != len(value):
+        raise Refusal("two of its items or keys have become equal since they were put in")
+
+
+def may_become_equal(shape: Shape) -> bool:
+    """Whether items of a set or keys of a dict may be changed in place."""
+    return isinstance(shape, (Record, Again, Ride)) or any(map(may_become_equal, parts_of(shape)))
 
 
 @attrs.frozen
@@ -360,12 +412,15 @@ class Many(Shape):
     item: Shape
     constrained: bool = False
 
+    @remembered
     def is_native(self) -> bool:
         return not self.constrained and self.item.is_native()
 
+    @remembered
     def is_straight(self) -> bool:
         return self.item.is_straight()
 
+    @remembered
     def wire(self) -> Any:
         if self.item.wire() is None:
             return None
@@ -379,7 +434,7 @@ class Many(Shape):
     def fits(self, kind: type) -> bool:
         return kind is self.kind
 
-    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+    def pack(self, value: Any, riders: Riders, depth: int) -> Any:
         if type(value) is not self.kind:
             raise _misfit_of(self.kind, value)
         pack, tree = self.item.pack, []
@@ -389,6 +444,8 @@ class Many(Shape):
         except Refusal as refusal:
             refusal.path.append(f"[{len(tree)}]" if self.kind in {list, tuple} else "[...]")
             raise
+        if self.kind in {set, frozenset} and not isinstance(self.item, Scalar):
+            _check_apart(value)
         return tree
 
     def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
@@ -406,12 +463,15 @@ class Row(Shape):
     items: tuple[Shape, ...]
     constrained: bool = False
 
+    @remembered
     def is_native(self) -> bool:
         return not self.constrained and all(item.is_native() for item in self.items)
 
+    @remembered
     def is_straight(self) -> bool:
         return all(item.is_straight() for item in self.items)
 
+    @remembered
     def wire(self) -> Any:
         wires = tuple(item.wire() for item in self.items)
         return None if None in wires else of(tuple, wires)
@@ -422,7 +482,7 @@ class Row(Shape):
     def fits(self, kind: type) -> bool:
         return kind is tuple
 
-    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+    def pack(self, value: Any, riders: Riders, depth: int) -> Any:
         if type(value) is not tuple:
             raise _misfit_of(tuple, value)
         if len(value) != len(self.items):
@@ -430,7 +490,10 @@ class Row(Shape):
         return _pack_row(self.items, value, riders, depth)
 
     def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
-        return tuple([item.open(one, riders) for item, one in zip(self.items, tree, strict=True)])
+        values = []
+        for item, one in zip(self.items, tree, strict=True):  # no comprehension: see `open_all`
+            values.append(item.open(one, riders))
+        return tuple(values)
 
     def rides(self) -> Iterator[tuple[str, str]]:
         for place, item in enumerate(self.items):
@@ -438,7 +501,7 @@ class Row(Shape):
                 yield f"[{place}]{path}", reason
 
 
-def _pack_row(items: tuple[Shape, ...], value: Any, riders: list[Any], depth: int) -> list[Any]:
+def _pack_row(items: tuple[Shape, ...], value: Any, riders: Riders, depth: int) -> list[Any]:
     tree: list[Any] = []
     try:
         for item, one in zip(items, value, strict=True):
@@ -457,12 +520,15 @@ class Table(Shape):
     value: Shape
     constrained: bool = False
 
+    @remembered
     def is_native(self) -> bool:
         return not self.constrained and self.key.is_native() and self.value.is_native()
 
+    @remembered
     def is_straight(self) -> bool:
         return self.key.is_straight() and self.value.is_straight()
 
+    @remembered
     def wire(self) -> Any:
         if (
             self.key.wire() is None
@@ -478,7 +544,7 @@ class Table(Shape):
     def fits(self, kind: type) -> bool:
         return kind is dict
 
-    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+    def pack(self, value: Any, riders: Riders, depth: int) -> Any:
         if type(value) is not dict:
             raise _misfit_of(dict, value)
         keys: list[Any] = []
@@ -493,6 +559,8 @@ class Table(Shape):
             of_key = "key " if len(keys) == len(values) else ""
             refusal.path.append(f"[{of_key}{shorten(key)}]")
             raise
+        if not isinstance(self.key, Scalar):
+            _check_apart(value)
         return [keys, values]
 
     def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
@@ -517,9 +585,11 @@ class Either(Shape):
 
     members: tuple[Shape, ...]
 
+    @remembered
     def is_native(self) -> bool:
         return self.wire() is not None and all(one.is_native() for one in self.members)
 
+    @remembered
     def exactly(self) -> frozenset[type] | None:
         parts = [one.exactly() for one in self.members]
         return None if None in parts else frozenset[type]().union(*(one for one in parts if one))
@@ -551,10 +621,12 @@ class Either(Shape):
         """All the exact types, when msgpack itself tells the members apart."""
         return self.exactly() if all(map(_is_carried, self.members)) else None
 
+    @remembered
     def is_straight(self) -> bool:
         direct = self.optional is not None or self.scalars is not None
         return direct and all(one.is_straight() for one in self.members)
 
+    @remembered
     def wire(self) -> Any:
         if self.optional is not None or self.scalars is not None:
             return _any_of(self.members)
@@ -567,22 +639,29 @@ class Either(Shape):
     def fits(self, kind: type) -> bool:
         return any(one.fits(kind) for one in self.members)
 
-    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+    def pack(self, value: Any, riders: Riders, depth: int) -> Any:
         kind, taken = type(value), len(riders)
-        refused: Refusal | None = None
+        first: Refusal | None = None
         for place, one in enumerate(self.members):
-            if one.fits(kind):
-                try:
-                    return [place, one.pack(value, riders, depth)]
-                except TooDeep:
-                    raise
-                except Refusal as refusal:
-                    refused = refused or refusal
-                    del riders[taken:]
-        if refused is not None:
-            raise refused
+            if not one.fits(kind):
+                continue
+            if riders.refused and (before := riders.refused.get((id(one), id(value)))):
+                first = first or Refusal(*before[1:])
+                continue
+            try:
+                return [place, one.pack(value, riders, depth)]
+            except TooDeep:
+                raise
+            except Refusal as refusal:
+                first = first or refusal
+                riders.refused[id(one), id(value)] = value, refusal.reason, tuple(refusal.path)
+                del riders[taken:]
+        if first is not None:
+            raise first
         raise _misfit(
-            " | ".join(map(describe, self.members)), value, "no member of the union has exactly this type"
+            " | ".join(map(describe, self.members)),
+            type(value).__qualname__,
+            "no member of the union has exactly this type",
         )
 
     def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
@@ -608,12 +687,13 @@ def _packers_of(fields: Mapping[str, Shape]) -> tuple[tuple[str, Any], ...]:
     return tuple((name, shape.pack) for name, shape in fields.items())
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Record(Shape):
     """An object with declared fields: a msgspec.Struct, an attrs class, a dataclass or a named tuple.
 
-    `positional` is how many of the fields a Struct takes by position. With `has_dict` an object
-    may have attributes that are not declared: those ride.
+    A class, with its arguments, has one shape within one message. `positional` is how many of the
+    fields a Struct takes by position. With `has_dict` an object may have attributes that are not
+    declared: those ride.
     """
 
     kind: type
@@ -643,6 +723,7 @@ class Record(Shape):
     def is_native(self) -> bool:
         return self.by_msgspec
 
+    @remembered
     def wire(self) -> Any:
         if self.by_msgspec:
             return self.kind
@@ -655,9 +736,11 @@ class Record(Shape):
     def fits(self, kind: type) -> bool:
         return kind is self.kind
 
-    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
+    def pack(self, value: Any, riders: Riders, depth: int) -> Any:
         if type(value) is not self.kind:
             raise _misfit_of(self.kind, value)
+        if isinstance(value, tuple) and len(value) != len(self.fields):
+            raise Refusal(f"it has {len(value)} items and {len(self.fields)} fields")
         tree: list[Any] = []
         name = ""
         try:
@@ -678,7 +761,9 @@ class Record(Shape):
         return tree
 
     def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
-        values = [open_(one, riders) for open_, one in zip(self._openers, tree)]  # noqa: B905 - riders may follow
+        values = []
+        for open_, one in zip(self._openers, tree):  # noqa: B905 - riders may follow
+            values.append(open_(one, riders))
         made = self.build(values)
         if len(tree) > len(values):
             made.__dict__.update(riders[tree[-1]])
@@ -702,9 +787,14 @@ class Record(Shape):
         return zip(list(self.fields)[self.positional :], values[self.positional :], strict=True)
 
     def rides(self) -> Iterator[tuple[str, str]]:
-        for name, shape in self.fields.items():
-            for path, reason in shape.rides():
-                yield f".{name}{path}", reason
+        return iter(self._rides())
+
+    @remembered
+    def _rides(self) -> list[tuple[str, str]]:
+        each = (
+            (f".{name}", path, reason) for name, one in self.fields.items() for path, reason in one.rides()
+        )
+        return [(name + path, reason) for name, path, reason in itertools.islice(each, MOST_RIDES)]
 
 
 @attrs.define(eq=False)
@@ -720,19 +810,36 @@ class Again(Shape):
         assert self.target is not None
         return self.target
 
+    @remembered
+    def calls(self) -> int:
+        """How many calls one level is deep, at most."""
+        return max(_calls_down(self.shape, {}), MOST_CALLS // DEEPEST)
+
     def fits(self, kind: type) -> bool:
         return self.shape.fits(kind)
 
-    def pack(self, value: Any, riders: list[Any], depth: int) -> Any:
-        if depth >= DEEPEST:
+    def pack(self, value: Any, riders: Riders, depth: int) -> Any:
+        deeper = depth + self.calls()
+        if deeper > MOST_CALLS:
             raise TooDeep(
-                f"it contains itself, or is nested more than {DEEPEST} levels deep; send references by name"
-                " or declare the field Live"
+                f"it contains itself, or is nested more than {MOST_CALLS // self.calls()} levels deep;"
+                " send references by name or declare the field Live"
             )
-        return self.shape.pack(value, riders, depth + 1)
+        return self.shape.pack(value, riders, deeper)
 
     def open(self, tree: Any, riders: typing.Sequence[Any]) -> Any:
         return self.shape.open(tree, riders)
+
+
+def _calls_down(shape: Shape, known: dict[int, int]) -> int:
+    """How many calls it takes to open a value down to a type that is within itself; 0 when there is none."""
+    if isinstance(shape, Again):
+        return 1
+    if id(shape) not in known:
+        below = max((_calls_down(part, known) for part in parts_of(shape)), default=0)
+        own = 2 if isinstance(shape, (Many, Table)) else 1
+        known[id(shape)] = below and below + own
+    return known[id(shape)]
 
 
 def describe(shape: Shape) -> str:
@@ -767,6 +874,20 @@ def constrained(shape: Shape) -> Shape:
             return attrs.evolve(shape, by_msgspec=False)
         case _:
             return shape
+
+
+def extent(shape: Shape) -> tuple[int, int]:
+    """How many levels a type has, and how many parts the type of its tree has, all written out."""
+    known: dict[int, tuple[int, int]] = {}
+
+    def measure(one: Shape) -> tuple[int, int]:
+        if id(one) not in known:
+            inner = [measure(part) for part in parts_of(one)]
+            levels, sizes = [level for level, _ in inner], [size for _, size in inner]
+            known[id(one)] = 1 + max(levels, default=0), 1 + (0 if one.is_straight() else sum(sizes))
+        return known[id(one)]
+
+    return measure(shape)
 
 
 def parts_of(shape: Shape) -> tuple[Shape, ...]:

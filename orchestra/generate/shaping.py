@@ -1,7 +1,6 @@
 """From annotations to shapes."""
 
 import collections.abc
-import dataclasses
 import enum
 import types
 import typing
@@ -13,7 +12,7 @@ import msgspec
 import typing_extensions
 
 from orchestra.generate.hints import Hint, Unresolvable, field_hints
-from orchestra.generate.records import has_slot, style_of, why_whole
+from orchestra.generate.records import has_slot, style_of, why_never_exact, why_whole
 from orchestra.generate.shapes import (
     MOMENTS,
     NONE,
@@ -45,6 +44,7 @@ _ABSTRACT: Mapping[Any, tuple[Any, ...]] = {
     collections.abc.Mapping: (dict,),
     collections.abc.MutableMapping: (dict,),
 }
+_UNCHANGING: frozenset[type] = frozenset(SCALARS) - {bytearray} | MOMENTS
 _WRAPPERS: tuple[Any, ...] = (
     typing.Final,
     typing.Required,
@@ -53,9 +53,17 @@ _WRAPPERS: tuple[Any, ...] = (
     typing_extensions.NotRequired,
     typing_extensions.ReadOnly,
 )
+_UNPACK: tuple[Any, ...] = (typing.Unpack, typing_extensions.Unpack)
 _ALIASES: tuple[type, ...] = tuple(
     {typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType)}
 )
+
+
+DEEPEST_TYPE = 50
+"""How many types may be within each other."""
+
+MOST_TIMES = 5
+"""How many times a type may be within itself with other arguments each time."""
 
 
 @attrs.define(eq=False)
@@ -63,7 +71,7 @@ class Builder:
     """Makes shapes; `making` holds what is being made, so that a type may contain itself."""
 
     outer: Mapping[str, Any]
-    making: dict[Any, list[Again]] = attrs.Factory(dict)
+    making: dict[Any, Again] = attrs.Factory(dict)
     made: dict[Any, Shape] = attrs.Factory(dict)
 
     def shape(self, hint: Hint) -> Shape:
@@ -88,7 +96,7 @@ class Builder:
         if kind in _MANY or kind is dict or kind in _ABSTRACT:
             return self._container(kind, (), hint)
         if issubclass(kind, enum.Enum):
-            return member_shape(kind)
+            return member_shape(kind) if kind.__members__ else Ride(f"{kind.__qualname__} has no members")
         if typing_extensions.is_typeddict(kind):
             return Ride("a TypedDict")
         return self.record(kind, None)
@@ -112,7 +120,7 @@ class Builder:
         if found in (typing.LiteralString, typing_extensions.LiteralString):
             return SCALARS[str]
         if found in (typing.Self, typing_extensions.Self):
-            return self.shape(hint.inner(hint.scope.owner))
+            return self.shape(hint.scope.itself or hint.inner(hint.scope.owner))
         if origin in _MANY or origin is dict or origin in _ABSTRACT:
             return self._container(origin, args, hint)
         if isinstance(origin, type) and args:
@@ -133,9 +141,11 @@ class Builder:
 
     def _alias(self, found: Any, origin: Any, args: tuple[Any, ...], hint: Hint) -> Shape:
         alias: Any = origin if isinstance(origin, _ALIASES) else found
-        key = (alias, args)
+        key = (alias, *(_key_of(hint.inner(arg)) for arg in args))
         if key in self.making:
-            return self._again(key, alias.__name__)
+            return self.making[key]
+        if self._is_too_deep(alias):
+            return Ride("its type is nested too deep")
         try:
             value = alias.__value__
         except NameError as error:
@@ -143,24 +153,23 @@ class Builder:
         variables = {**hint.scope.variables}
         for one, arg in zip(alias.__type_params__, args, strict=False):
             variables[one] = hint.inner(arg)
-        inner = Hint(value, attrs.evolve(hint.scope, variables=variables))
-        return self._within(key, lambda: self.shape(inner))
+        inner = Hint(value, attrs.evolve(hint.scope, variables=variables, module=alias.__module__))
+        return self._within(key, alias.__name__, lambda: self.shape(inner))
 
-    def _again(self, key: Any, name: str) -> Again:
-        again = Again(name)
-        self.making[key].append(again)
-        return again
+    def _is_too_deep(self, kind: Any) -> bool:
+        """Whether what is being made is nested too deep for one more, or has this one too often.
 
-    def _within(self, key: Any, make: Callable[[], Shape]) -> Shape:
-        waiting: list[Again] = []
-        self.making[key] = waiting
+        A type that contains itself with other arguments has no end.
+        """
+        return len(self.making) >= DEEPEST_TYPE or sum(key[0] is kind for key in self.making) >= MOST_TIMES
+
+    def _within(self, key: Any, name: str, make: Callable[[], Shape]) -> Shape:
+        again = self.making[key] = Again(name)
         try:
-            shape = make()
+            again.target = make()
         finally:
             del self.making[key]
-        for again in waiting:
-            again.target = shape
-        return shape
+        return again.target
 
     def _union(self, args: tuple[Any, ...], hint: Hint) -> Shape:
         members: list[Shape] = []
@@ -180,10 +189,13 @@ class Builder:
 
     def _container(self, kind: Any, args: tuple[Any, ...], hint: Hint) -> Shape:
         if kind in _ABSTRACT:
-            parts = tuple(self._container(one, args, hint) for one in _ABSTRACT[kind])
-            return Either((*parts, Ride(f"some other {kind.__name__}")))
-        shapes = tuple(self.shape(hint.inner(arg)) for arg in args if arg is not Ellipsis)
+            given = {tuple: (*args, ...)} if args else {}
+            parts = tuple(self._container(one, given.get(one, args), hint) for one in _ABSTRACT[kind])
+            return Either((*parts, Ride(f"some other {kind.__name__}", frozenset(_ABSTRACT[kind]))))
         untyped = Ride("untyped")
+        if any(map(_is_unpacked, args)):
+            return Many(kind, untyped)
+        shapes = tuple(self.shape(hint.inner(arg)) for arg in args if arg is not Ellipsis)
         if kind is dict:
             key, value = shapes if len(shapes) == 2 else (untyped, untyped)
             return Table(key, value)
@@ -195,25 +207,18 @@ class Builder:
 
     def record(self, kind: type, subscripted: Hint | None) -> Shape:
         """The shape of a class with fields; a class that cannot be packed rides."""
-        args = (
-            tuple(
-                _key_of(subscripted.inner(arg).resolve().annotation)
-                for arg in get_args(subscripted.annotation)
-            )
-            if subscripted
-            else ()
-        )
-        key = (kind, args)
+        args = get_args(subscripted.annotation) if subscripted else ()
+        key = (kind, *(_key_of(subscripted.inner(arg)) for arg in args if subscripted))
         if key in self.making:
-            return self._again(key, kind.__qualname__)
+            return self.making[key]
         if key in self.made:
             return self.made[key]
-        if len(self.making) >= 50:
+        if self._is_too_deep(kind):
             return Ride("its type is nested too deep")
-        reason = why_whole(kind)
+        reason = why_whole(kind) or why_never_exact(kind)
         if reason is not None:
             return Ride(f"{kind.__qualname__} is not packed: {reason}")
-        made = self.made[key] = self._within(key, lambda: self._record(kind, subscripted))
+        made = self.made[key] = self._within(key, kind.__qualname__, lambda: self._record(kind, subscripted))
         return made
 
     def _record(self, kind: Any, subscripted: Hint | None) -> Record:
@@ -231,9 +236,27 @@ class Builder:
             by_msgspec=style == "struct"
             and not generic
             and kind.__dictoffset__ == 0
-            and _is_native(kind, fields),
+            and self._is_native(kind, fields),
             plain_set=kind.__setattr__ is object.__setattr__,
         )
+
+    def _is_native(self, kind: Any, fields: Mapping[str, Shape]) -> bool:
+        """Whether msgspec's own view of a Struct is the one resolved here, and decodes exactly."""
+        if not all(
+            shape.is_native() and shape.is_straight() and shape.wire() is not None
+            for shape in fields.values()
+        ):
+            return False
+        seen = _view_of_msgspec(kind)
+        scope = field_hints(kind, dict.fromkeys(fields), None, {})
+        return seen is not None and all(
+            self.shape(scope[name].inner(seen[name])) == shape for name, shape in fields.items()
+        )
+
+
+def _is_unpacked(argument: Any) -> bool:
+    """Whether it stands for any number of places of a tuple, as `*Ts` and `*tuple[int, ...]` do."""
+    return getattr(argument, "__unpacked__", False) or get_origin(argument) in _UNPACK
 
 
 def _positional(kind: Any, fields: tuple[str, ...]) -> int:
@@ -249,34 +272,50 @@ def _positional(kind: Any, fields: tuple[str, ...]) -> int:
 
 
 def _in_dict(kind: Any, style: str, fields: tuple[str, ...]) -> int | None:
-    """How many of the fields are in an object's `__dict__`; None when objects differ in this."""
-    if style == "dataclass" and any(not one.init for one in dataclasses.fields(kind)):
-        return None
-    return 0 if style == "struct" else sum(not has_slot(kind, name) for name in fields)
+    """How many of the fields are in an object's `__dict__`; None when objects differ in this.
+
+    A field for which the class has a value can be read when the object has none.
+    """
+    if style == "struct":
+        return 0
+    stored = [name for name in fields if not has_slot(kind, name)]
+    return None if any(hasattr(kind, name) for name in stored) else len(stored)
 
 
-def _key_of(annotation: Any) -> Any:
+def _key_of(hint: Hint) -> Any:
+    """What tells an argument from others: its parts are resolved, for a string or a type variable means
+    something else in another place."""
+    hint = hint.resolve()
+    found, origin = hint.annotation, get_origin(hint.annotation)
+    if isinstance(origin, type):
+        return (origin, *(_key_of(hint.inner(arg)) for arg in get_args(found)))
+    if origin in (typing.Union, types.UnionType):
+        return (typing.Union, *(_key_of(hint.inner(arg)) for arg in get_args(found)))
     try:
-        hash(annotation)
+        hash(found)
     except TypeError:
-        return repr(annotation)
-    return annotation
+        return repr(found)
+    return found
 
 
-def _is_native(kind: Any, fields: Mapping[str, Shape]) -> bool:
-    """Whether msgspec's own view of a Struct is the one resolved here, and decodes exactly."""
-    if not all(
-        shape.is_native() and shape.is_straight() and shape.wire() is not None for shape in fields.values()
-    ):
-        return False
+def _view_of_msgspec(kind: Any) -> Mapping[str, Any] | None:
+    """The types of the fields of a Struct as msgspec sees them; None where it has no use for them.
+
+    A default that is left out of the frame would be shared by sender and receiver.
+    """
     try:
-        seen = {one.name: one.type for one in msgspec.structs.fields(kind)}
+        fields = msgspec.structs.fields(kind)
         msgspec.msgpack.Decoder(kind)
     except Exception:
-        return False
-    builder = Builder({})
-    scope = field_hints(kind, dict.fromkeys(fields), None, {})
-    return all(builder.shape(scope[name].inner(seen[name])) == shape for name, shape in fields.items())
+        return None
+    if kind.__struct_config__.omit_defaults and not all(_is_plain(one.default) for one in fields):
+        return None
+    return {one.name: one.type for one in fields}
+
+
+def _is_plain(default: Any) -> bool:
+    """Whether there is nothing in it that could change."""
+    return default is msgspec.NODEFAULT or type(default) in _UNCHANGING or isinstance(default, enum.Enum)
 
 
 def member_shape(kind: Any) -> Shape:

@@ -74,7 +74,8 @@ def _codecs(plan: Plan, names: Mapping[str, Any] | None) -> Codecs:
     sent = (message for subsystem in plan.subsystems.values() for message in subsystem.sends)
     received = (route.message for route in plan.routes.values())
     named = {class_of(message): message for message in (*sent, *received)}
-    every = {kind: codec_of(kind, named[kind], names) for kind in named if plan.boxed_of(kind)}
+    boxed = (kind for kind in named if plan.boxed_of(kind, named[kind], names))
+    every = {kind: codec_of(kind, named[kind], names) for kind in boxed}
     return MappingProxyType({kind: codec for kind, codec in every.items() if codec.whole is None})
 
 

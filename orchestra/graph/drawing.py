@@ -107,7 +107,10 @@ def _node_label(node: Node) -> list[str]:
 
 
 def _lane_label(lane: LanePlan) -> str:
-    capacity = "unbounded" if math.isinf(lane.capacity) else f"{lane.capacity:g}"
+    limits = [] if math.isinf(lane.capacity) else [f"{lane.capacity:g}"]
+    if lane.capacity_bytes is not None:
+        limits.append(f"{lane.capacity_bytes} bytes")
+    capacity = ", ".join(limits) or "unbounded"
     return f"{lane.priority.name} {capacity} {shown_policy(lane.overflow)}"
 
 

@@ -214,7 +214,7 @@ def _edge(plan: Plan, sender: str, receiver: str, messages: Iterable[Carried]) -
 
 
 def _can_block(lane: LanePlan) -> bool:
-    return can_block(lane.overflow) and not math.isinf(lane.capacity)
+    return can_block(lane.overflow) and lane.bounded
 
 
 def _is_sent(route: Route, sent: set[tuple[str, type]]) -> bool:

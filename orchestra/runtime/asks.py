@@ -300,7 +300,7 @@ class Asks:
         carried = pendings_of(message, way.replies)
         with HandingOn(carried if pending in carried else (*carried, pending), names, self) as handing:
             spreading = post.spread(places, message, note=handing.note)
-            if deadline is not None and not all(len(lane.queue) < lane.room for lane, _ in places):
+            if deadline is not None and not all(lane.fits(entry) for lane, entry in places):
                 spreading = self._within(deadline, f"{pending.kind} within {timeout:g} s", spreading)
             await spreading
         if not handing.taken:

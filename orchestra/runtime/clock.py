@@ -84,3 +84,13 @@ def seconds(what: str, given: Any) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{what} is {number:g} s; it is a finite number of seconds")
     return number
+
+
+def limit(what: str, given: Any) -> float | None:
+    """A limit of time, after checking that it is one: 0 seconds or more; None for math.inf."""
+    if isinstance(given, float) and given == math.inf:
+        return None
+    number = seconds(what, given)
+    if number < 0:
+        raise ValueError(f"{what} is {number:g} s; it is 0 seconds or more")
+    return number

@@ -9,12 +9,13 @@ from orchestra.errors import Closed, SubsystemStalled
 from orchestra.overflow import Overflow
 from orchestra.plan import Plan
 from orchestra.priority import Priority
+from orchestra.runtime.clock import limit
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.post import Post
 from orchestra.runtime.threads.inbox import held
 
 
-async def broadcast(inboxes: Iterable[Inbox], signal: Any, timeout: float) -> None:
+async def broadcast(inboxes: Iterable[Inbox], signal: Any, timeout: float | None) -> None:
     """Put a signal into every inbox that is not shut, then wait until all are within their capacity.
 
     Nothing is awaited before every inbox has it, so no subsystem runs between the first and the last.
@@ -28,7 +29,7 @@ async def broadcast(inboxes: Iterable[Inbox], signal: Any, timeout: float) -> No
         return
     await asyncio.wait(over, timeout=timeout)
     stalled = [inbox.name for inbox in told if inbox.unread > inbox.signal_capacity]
-    if stalled:
+    if stalled and timeout is not None:
         raise SubsystemStalled(stalled, timeout)
 
 
@@ -47,9 +48,10 @@ class LiveConductor(Conductor[Any]):
 
     async def broadcast(self, signal: Any, timeout: float = 10.0) -> None:
         check_signal(self._plan, signal)
+        within = limit("the timeout of broadcast", timeout)
         if (closed := self._stopping()) is not None:
             raise closed
-        await broadcast(self._inboxes, signal, timeout)
+        await broadcast(self._inboxes, signal, within)
 
     async def send(
         self, message: Any, *, priority: Priority | None = None, overflow: Overflow | None = None

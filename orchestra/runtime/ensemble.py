@@ -117,7 +117,7 @@ class Ensemble:
             self.scheduler,
             self._bury,
             self.pressure,
-            opens=any(name in route.boxed for route in routes),
+            opens=self.plan.opens(name),
             evict_after=evict_after,
             displaced=partial(self.asks.displaced, name) if any(route.replies for route in routes) else None,
             clock=self.clock,
@@ -283,8 +283,11 @@ class Ensemble:
 
     def closed(self, message: Any) -> Closed:
         """The error for what the outside may not do any more."""
-        state = "run without main" if self.sealed else self.phase.value
-        closed = Closed(f"{self.plan.name} takes nothing more from outside: it is {state}", message)
+        if self.phase is Phase.ENDED:
+            state = "has ended"
+        else:
+            state = "is run without main" if self.sealed else f"is {self.phase.value}"
+        closed = Closed(f"{self.plan.name} takes nothing more from outside: it {state}", message)
         closed.__cause__ = self.error
         return closed
 
@@ -372,6 +375,7 @@ class Ensemble:
         if self._watch is not None:
             watcher.discard(self._watch)
         self.letters.close()
+        self.pressure.close()
         if self._starvation is not None:
             self._starvation.stop()
         if not self.ended.done():

@@ -15,6 +15,7 @@ from orchestra.box import open_entry
 from orchestra.errors import Closed, UndeclaredPriority
 from orchestra.plan import LanePlan
 from orchestra.priority import Priority
+from orchestra.runtime.bytelane import ByteLane
 from orchestra.runtime.clock import Clock
 from orchestra.runtime.fairness import Turns
 from orchestra.runtime.lane import Lane, Surroundings, Ticket
@@ -397,7 +398,8 @@ class Inbox:
     def _make_lane(
         self, plan: LanePlan, around: Surroundings, evict_after: float | None, clock: Clock | None
     ) -> Lane:
-        return Lane(self.name, plan, self._loop, around, evict_after, clock)
+        kind = Lane if plan.capacity_bytes is None else ByteLane
+        return kind(self.name, plan, self._loop, around, evict_after, clock)
 
     def _around(
         self,

@@ -41,7 +41,10 @@ class Gate(enum.Enum):
 class Ticket:
     """The place of one waiting sender."""
 
-    __slots__ = ("due", "early", "first", "future", "given_up", "granted", "since", "timer")
+    __slots__ = ("due", "early", "first", "future", "given_up", "granted", "since", "size", "timer")
+
+    size: int
+    """The bytes that it needs; only in lanes that count them."""
 
     def __init__(self, future: asyncio.Future[None], since: float, *, first: bool) -> None:
         self.future = future
@@ -199,9 +202,21 @@ class Lane:
         return len(self.waiting) + len(self._granted)
 
     @property
+    def longest(self) -> int:
+        """The longest that the queue was seen, in messages."""
+        return self.capacity if self.displaced else max(self.peak, len(self.queue))
+
+    @property
     def shut(self) -> bool:
         """Whether the receiver has ended."""
         return self._gate is Gate.SHUT
+
+    def fits(self, entry: Any) -> bool:
+        """Whether an entry could be put now."""
+        return len(self.queue) < self.room
+
+    def check(self, entry: Any, message: Any) -> None:
+        """Raise `TooLarge` for an entry that can never be put, where the lane counts bytes."""
 
     def offer(self, entry: Any) -> bool:
         """Put an entry if there is room, else return False."""
@@ -250,16 +265,16 @@ class Lane:
         self.peak = max(self.peak, len(self.queue))
         match policy or self.policy:
             case Block():
-                return self._join_to_block(message)
+                return self._join_to_block(entry, message)
             case Drop(wait_before_drop=wait):
-                return self._join_for(wait)
+                return self._join_for(entry, wait)
             case DropOldest():
                 return self.displace(entry)
             case BlockFirst():
                 return (
                     self.drop("behind the first")
                     if self._first_waits()
-                    else self._join_to_block(message, first=True)
+                    else self._join_to_block(entry, message, first=True)
                 )
             case _:
                 raise Full(message, self.subsystem, self.priority)
@@ -400,7 +415,7 @@ class Lane:
     def _first_waits(self) -> bool:
         return any(ticket.first for line in (self.waiting, self._granted) for ticket in line)
 
-    def _join(self, *, first: bool = False) -> Ticket:
+    def _join(self, entry: Any, *, first: bool = False) -> Ticket:
         ticket = self._ticket(first=first)
         self.waiting[ticket] = None
         self.room = 0
@@ -408,19 +423,19 @@ class Lane:
         self.blocked += 1
         return ticket
 
-    def _join_to_block(self, message: Any, *, first: bool = False) -> Ticket | bool:
+    def _join_to_block(self, entry: Any, message: Any, *, first: bool = False) -> Ticket | bool:
         if self._around.itself():
             raise Full(message, self.subsystem, self.priority)
         if self.stalled:
             return self.drop("stalled")
         if self.evict_after is not None and self._watch is None:
             self._look_again(self._around.taken(), 0)
-        ticket = self._join(first=first)
+        ticket = self._join(entry, first=first)
         if self.evict_after is None:
             self._around.blocks(self, ticket)
         return ticket
 
-    def _join_for(self, wait: float) -> Ticket | bool:
+    def _join_for(self, entry: Any, wait: float) -> Ticket | bool:
         if self.congested:
             self.early += 1
             return False
@@ -430,7 +445,7 @@ class Lane:
             self.drop("waited")
             self._mark()
             return False
-        ticket = self._join()
+        ticket = self._join(entry)
         ticket.due = ticket.since + wait
         self._set_timer(ticket, wait)
         return ticket
@@ -475,7 +490,8 @@ class Lane:
         else:
             self.stalled = self.pressed = True
             for ticket in blocking:
-                self._give_up(ticket, "stalled")
+                if ticket in self.waiting:  # one that needs little may fit when one before it is let go
+                    self._give_up(ticket, "stalled")
             self._around.stalled(self)
 
     def _put_late(self, entry: Any, message: Any) -> bool:

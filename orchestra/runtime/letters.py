@@ -37,7 +37,7 @@ class Letters:
     """
 
     def __init__(self, hook: Callable[[DeadLetter], object] | None) -> None:
-        self._hook = hook or self._log
+        self._hook = self._log if hook is None else hook
         self._loop = asyncio.get_running_loop()
         self._quiet: dict[tuple[str, str], asyncio.TimerHandle] = {}
         self._untold: Counter[tuple[str, str]] = Counter()

@@ -7,6 +7,7 @@ from types import MappingProxyType
 import attrs
 
 from orchestra.priority import Priority
+from orchestra.runtime.bytelane import size_of
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.lane import Lane
 from orchestra.runtime.threads.inbox import held
@@ -39,6 +40,8 @@ class LaneMeters:
     congested: bool
     starved: int
     """How often this lane has waited long behind more urgent ones."""
+    bytes: int
+    """How many bytes the boxes have that are queued now; what travels by reference counts none."""
 
 
 @attrs.frozen(kw_only=True)
@@ -59,6 +62,8 @@ class Meters:
     restarts: int
     """How often the subsystem has started again."""
     lanes: Mapping[Priority, LaneMeters]
+    bytes: int = 0
+    """How many bytes the boxes have that are queued now."""
     late_replies: int = 0
     """How many answers of this subsystem came when nobody waited any more."""
 
@@ -99,6 +104,7 @@ def _sum(
         peak=max((lane.peak for lane in every), default=0),
         restarts=restarts,
         lanes=MappingProxyType(dict(lanes)),
+        bytes=sum(lane.bytes for lane in every),
         late_replies=late_replies,
     )
 
@@ -115,7 +121,16 @@ def _read_lane(lane: Lane, received: int) -> LaneMeters:
         blocked=lane.blocked,
         blocked_seconds=lane.blocked_seconds,
         waiting=lane.senders_waiting,
-        peak=lane.capacity if lane.displaced else max(lane.peak, queued),
+        peak=lane.longest,
+        bytes=_bytes_of(lane),
         congested=lane.congested,
         starved=lane.starved,
     )
+
+
+def _bytes_of(lane: Lane) -> int:
+    while True:
+        try:
+            return sum(map(size_of, tuple(lane.queue)))
+        except RuntimeError:  # its receiver, in a thread, has taken from it meanwhile
+            continue

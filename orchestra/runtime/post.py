@@ -11,13 +11,14 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from orchestra.box import Box, Codec, codec_of, open_entry
+from orchestra.box import BOXES, Box, Codec, codec_of, open_entry
 from orchestra.carrying import reply_fields
-from orchestra.errors import Closed, Full, UndeclaredMessage, UndeclaredOverflow
+from orchestra.errors import BoxError, Closed, Full, UndeclaredMessage, UndeclaredOverflow
 from orchestra.messages import derives
-from orchestra.overflow import Overflow, permits
+from orchestra.overflow import POLICIES, Overflow, is_policy, permits
 from orchestra.plan import Plan, Route
 from orchestra.priority import Priority
+from orchestra.runtime.bytelane import ByteLane
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.lane import Lane, Ticket
 from orchestra.runtime.pending import HandingOn, Keeper, pendings_of
@@ -39,6 +40,7 @@ class Way:
 
     `wip` are the receivers that are only planned, `replies` the fields that may hold a reply. `lane` is the
     one to which every message goes that comes without a level, as it is; None where that has to be decided.
+    `counts_bytes` says that it may go into a lane that counts the bytes of its box.
     """
 
     kind: type
@@ -48,6 +50,7 @@ class Way:
     wip: tuple[str, ...]
     replies: tuple[str, ...]
     lane: Lane | None = None
+    counts_bytes: bool = False
 
     def receivers_at(self, places: Places) -> tuple[str, ...]:
         """Those who are to get a message; those who drop it only when there is nobody else."""
@@ -112,21 +115,31 @@ class Post:
         where it still waits. A lane that fails does so when the rest is done. A receiver that ends meanwhile
         is passed over where there are more of them; `others` says that these places are not all.
         """
-        if len(places) == 1 and not others and note is _ignore:
+        if len(places) == 1 and not others:
             lane, entry = places[0]
-            return await lane.put(entry, message, overflow)
+            outcome = lane.admit(entry, message, overflow)
+            note(lane, outcome)
+            if isinstance(outcome, Ticket):
+                outcome = await lane.redeem(outcome, entry, message)
+                note(lane, outcome)
+            return outcome
         offered = offer(places, lambda lane, entry: lane.admit(entry, message, overflow), note)
         redeemed = await _redeem_all(offered.tickets, message, note)
-        return offered.outcome(redeemed, every=len(offered.tickets) == len(places) and not others)
+        every = len(offered.tickets) == len(places) and not others
+        try:
+            return decided(offered.outcome(redeemed, every=every))
+        finally:
+            del offered, redeemed
 
     def spread_now(
         self, places: Places, message: Any, overflow: Overflow | None = None, note: Note = _ignore
     ) -> bool:
         """As `spread`, without waiting."""
         offered = offer(places, lambda lane, entry: lane.put_now(entry, message, overflow), note)
-        if offered.error is not None:
-            raise offered.error
-        return offered.taken
+        try:
+            return decided(offered.outcome((), every=False))
+        finally:
+            del offered
 
     def known_way(self, kind: type) -> Way | None:
         """The way of messages of a class, if one has gone there before."""
@@ -148,10 +161,12 @@ class Post:
         return self._laid(message, None, None)
 
     def _laid(self, message: Any, priority: Priority | None, overflow: Overflow | None) -> tuple[Places, Way]:
-        box = message if isinstance(message, Box) else None
+        box: Box[Any] | None = message if message.__class__ in BOXES else None
         kind = message.__class__ if box is None else box.kind
         way = self._ways.get(kind) or self._find(kind, message)
         if box is None and way.codec is not None:
+            if type(message) is not kind:
+                raise BoxError(kind, "", f"it is a {type(message).__qualname__} that stands for one", message)
             box = way.codec.seal(message)
         places = []
         for inbox in way.inboxes:
@@ -162,6 +177,10 @@ class Post:
             if overflow is not None and not permits(lane.policy, overflow):
                 raise _not_permitted(lane, overflow, message)
             places.append((lane, _entry(inbox, message, box if inbox.name in way.boxed else None)))
+        if way.counts_bytes:
+            for lane, entry in places:
+                if isinstance(lane, ByteLane):
+                    lane.check(entry, message)
         return places, way
 
     def drop_for(self, planned: Iterable[str]) -> None:
@@ -228,7 +247,8 @@ class Post:
             alone = inboxes[0] if len(inboxes) == 1 and not wip else None
             lane = None if alone is None or alone.level else alone.by_priority.get(Priority.NORMAL)
             return Way(kind, inboxes, frozenset(), None, wip, replies, lane)
-        return Way(kind, inboxes, boxed, codec, wip, replies)
+        counts = any(isinstance(lane, ByteLane) for inbox in inboxes for lane in inbox.lanes)
+        return Way(kind, inboxes, boxed, codec, wip, replies, counts_bytes=counts)
 
     def _undeclared(self, kind: type, message: Any, why: str) -> UndeclaredMessage:
         text = f"{kind.__qualname__} cannot be sent: {why}"
@@ -246,8 +266,8 @@ class Offered:
     error: BaseException | None
     tickets: list[tuple[Lane, Ticket, Any]]
 
-    def outcome(self, redeemed: Sequence[bool | BaseException], *, every: bool) -> bool:
-        """True when every lane took the message; raise what went wrong.
+    def outcome(self, redeemed: Sequence[bool | BaseException], *, every: bool) -> bool | BaseException:
+        """True when every lane took the message, False when one dropped it; or what went wrong.
 
         `redeemed` has what came of each ticket. A receiver that has ended meanwhile is passed over, unless
         `every` lane was waited for and all their receivers have.
@@ -268,9 +288,21 @@ class Offered:
         else:
             for lane in ended:
                 lane.drop("closed")
-        if error is not None:
-            raise error
-        return taken
+        return taken if error is None else error
+
+
+def decided(outcome: bool | BaseException) -> bool:
+    """Give what came of a message, or raise it.
+
+    No frame that the traceback will hold refers to the error, here and where it comes from: the message in
+    those frames, and a reply in it, are to go with the error, and not wait for the garbage collector.
+    """
+    try:
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+    finally:
+        del outcome
 
 
 def offer(places: Places, admit: Callable[[Lane, Any], Ticket | bool], note: Note = _ignore) -> Offered:
@@ -289,7 +321,10 @@ def offer(places: Places, admit: Callable[[Lane, Any], Ticket | bool], note: Not
                 tickets.append((lane, outcome, entry))
             else:
                 taken = taken and outcome
-    return Offered(taken, error, tickets)
+    try:
+        return Offered(taken, error, tickets)
+    finally:
+        del error
 
 
 def _entry(inbox: Inbox, message: Any, box: Box[Any] | None) -> Any:
@@ -299,13 +334,17 @@ def _entry(inbox: Inbox, message: Any, box: Box[Any] | None) -> Any:
     return box if inbox.opens else open_entry(box)
 
 
-def _not_permitted(lane: Lane, overflow: Overflow, message: Any) -> UndeclaredOverflow:
-    return UndeclaredOverflow(
-        f"the {lane.priority.name} lane of {lane.subsystem!r} has {lane.policy!r}, "
-        f"which does not permit {overflow!r} for one message",
-        message,
-        lane.subsystem,
-    )
+def _not_permitted(lane: Lane, overflow: Any, message: Any) -> UndeclaredOverflow:
+    if isinstance(overflow, type) and overflow in POLICIES:
+        text = f"overflow is the class {overflow.__name__}: give a policy, {overflow.__name__}()"
+    elif not is_policy(overflow):
+        text = f"overflow is {overflow!r}: give a policy, such as Drop()"
+    else:
+        text = (
+            f"the {lane.priority.name} lane of {lane.subsystem!r} has {lane.policy!r}, "
+            f"which does not permit {overflow!r} for one message"
+        )
+    return UndeclaredOverflow(text, message, lane.subsystem)
 
 
 async def _redeem_all(

@@ -32,13 +32,16 @@ class Congestion:
 class Pressure:
     """Tells the hook of each change, and the log, though not more than once a second for each lane.
 
-    After changes that were left out, the last of them is logged when the second is over.
+    After changes that were left out, the last of them is logged when the second is over, and at the end how
+    many messages were dropped, where the last line did not say it.
     """
 
     def __init__(self, hook: Callable[[Congestion], object] | None) -> None:
         self._hook = hook
         self._quiet: dict[Lane, list[Congestion]] = {}
         """The lanes that were logged within the last second, each with the changes left out since."""
+        self._told: dict[Lane, int] = {}
+        """How many dropped messages the last line about a lane told."""
 
     def report(self, lane: Lane, congested: bool) -> None:
         """A lane has become congested or has recovered."""
@@ -58,6 +61,19 @@ class Pressure:
         except BaseException as error:
             logger.exception("the on_congestion hook failed on the lane of %r", lane.subsystem)
             raise_soon(error)
+
+    def close(self) -> None:
+        """Log, at the end, how many messages the lanes have dropped that dropped more than was told."""
+        self._quiet.clear()
+        for lane, told in self._told.items():
+            if lane.dropped_in_all > told:
+                logger.warning(
+                    "the %s lane of %r has dropped %s in all",
+                    lane.priority.name,
+                    lane.subsystem,
+                    _counted(lane.dropped_in_all, "message"),
+                )
+        self._told.clear()
 
     def stalled(self, lane: Lane) -> None:
         """Blocking senders were freed from a receiver that takes nothing."""
@@ -85,16 +101,21 @@ class Pressure:
             return
         self._quiet[lane] = []
         lane.loop.call_later(QUIET, self._log_latest, lane)
+        self._told[lane] = change.dropped
         logger.warning(
-            "the %s lane of %r %s, %d messages dropped so far (%d changes not logged)",
+            "the %s lane of %r %s%s%s",
             change.priority.name,
             change.subsystem,
             "is congested" if change.congested else "has recovered",
-            change.dropped,
-            left_out,
+            f", {_counted(change.dropped, 'message')} dropped so far" if change.dropped else "",
+            f" ({_counted(left_out, 'change')} not logged)" if left_out else "",
             extra=attrs.asdict(change),
         )
 
     def _log_latest(self, lane: Lane) -> None:
-        if left_out := self._quiet.pop(lane):
+        if left_out := self._quiet.pop(lane, None):
             self._log(lane, left_out[-1], len(left_out) - 1)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

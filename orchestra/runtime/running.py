@@ -11,6 +11,7 @@ from orchestra.plan import Plan
 from orchestra.priority import Priority
 from orchestra.reply import Reply
 from orchestra.runtime.assembly import Assembly
+from orchestra.runtime.clock import limit
 from orchestra.runtime.conductor import broadcast, check_event, check_signal
 from orchestra.runtime.ensemble import PATIENCE, Ensemble
 from orchestra.runtime.lifecycle import Phase
@@ -64,8 +65,8 @@ class Running:
 
         Returns True when every receiver's lane took it, False when it was dropped by a policy. `priority`
         and `overflow` are as for `Context.send`. Raises `Full`, `Closed` (also once a drain or stop has
-        begun), `UndeclaredMessage`, `UndeclaredPriority`, `UndeclaredOverflow`, each with the message, or
-        `BoxError`; then, or when it is cancelled, the message is nowhere.
+        begun), `UndeclaredMessage`, `UndeclaredPriority`, `UndeclaredOverflow`, `TooLarge`, each with the
+        message, or `BoxError`; then, or when it is cancelled, the message is nowhere.
         """
         self._check_open(message)
         return await self._assembly.send(message, priority, overflow)  # type: ignore[no-any-return]  # generated
@@ -117,8 +118,9 @@ class Running:
         Cancelling ends only the wait.
         """
         check_signal(self._ensemble.plan, signal)
+        within = limit("the timeout of broadcast", timeout)
         self._check_open(signal)
-        await broadcast(self._ensemble.inboxes.values(), signal, timeout)
+        await broadcast(self._ensemble.inboxes.values(), signal, within)
 
     async def event(self, event: Any) -> None:
         """Queue an event for `on_event`, waiting while `event_capacity` events are queued.
@@ -147,9 +149,10 @@ class Running:
         raised yet. Cancelling ends only the wait.
         """
         self._check_outside("drain")
+        within = None if timeout is None else limit("the timeout of drain", timeout)
         self._ensemble.close_outside()
-        if timeout is not None:
-            await asyncio.wait([self._ensemble.ended], timeout=timeout)
+        if within is not None:
+            await asyncio.wait([self._ensemble.ended], timeout=within)
             self._ensemble.stop_unless_stopping()
         await self._ended()
 
@@ -163,6 +166,7 @@ class Running:
         wait.
         """
         self._check_outside("stop")
+        limit("the timeout of stop", timeout)
         self._ensemble.begin_stop(timeout)
         await self._ended()
 

@@ -7,6 +7,7 @@ loop are served however busy the subsystems are.
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from threading import current_thread, get_ident
 from time import monotonic
 
 Step = Callable[[int], int]
@@ -26,10 +27,11 @@ class Scheduler:
     the budget doubles, and after a callback that took twice its slice it begins anew, with one message.
     """
 
-    __slots__ = ("_loop", "awake", "began", "budget", "on_rest", "ready")
+    __slots__ = ("_loop", "_thread", "awake", "began", "budget", "on_rest", "ready")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        self._thread = get_ident()
         self.budget = 1
         self.ready: deque[Step] = deque()
         self.awake = False
@@ -49,8 +51,18 @@ class Scheduler:
             self.ready.remove(step)
 
     def rise(self) -> None:
-        """Ask the loop for a callback; called once when the first step becomes ready."""
+        """Ask the loop for a callback; called once when the first step becomes ready.
+
+        Raises RuntimeError in another thread than the loop's, where no context of the loop is to be used.
+        What was put is handled all the same.
+        """
         self.awake = True
+        if get_ident() != self._thread:
+            self._loop.call_soon_threadsafe(self._turn)
+            raise RuntimeError(
+                f"the context belongs to the thread of its event loop, and this is {current_thread().name!r}"
+                ": give the field blocking=True, or use running.threadsafe(). The message was sent"
+            )
         self._loop.call_soon(self._turn)
 
     def poke(self) -> None:

@@ -205,7 +205,10 @@ class Ticking(Job):
         trace = self._traces.setdefault(lane, Trace(lane))
         try:
             outcome = lane.admit(entry, None)
-        except (Closed, Full):
+        except Closed:
+            return
+        except Full:  # there was room, but not for so many bytes
+            lane.drop("missed")
             return
         if isinstance(outcome, Ticket):
 

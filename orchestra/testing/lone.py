@@ -3,7 +3,8 @@
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from orchestra.decorator import plan_of
+from orchestra.decorator import is_orchestra, plan_of
+from orchestra.errors import DeclarationError
 from orchestra.fitting import wiring_for
 from orchestra.messages import joined, shown
 from orchestra.subsystems import Actor, Subsystem
@@ -41,6 +42,11 @@ class alone(Generic[S]):  # noqa: N801 - it reads as a verb: `async with alone(.
     ) -> None:
         if not isinstance(app, type):
             raise TypeError(f"alone takes the orchestra class, {shown(type(app))}, not an instance of it")
+        if not is_orchestra(app):
+            raise DeclarationError(
+                f"{shown(app)} is no orchestra: alone takes a class with @orchestra, then the name of a "
+                "field of it, then the subsystem to put there"
+            )
         plan = plan_of(app)
         if name not in plan.subsystems:
             there = joined(map(repr, plan.subsystems))

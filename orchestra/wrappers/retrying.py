@@ -11,6 +11,7 @@ from orchestra.errors import (
     BoxError,
     Closed,
     DeclarationError,
+    TooLarge,
     UndeclaredMessage,
     UndeclaredOverflow,
     UndeclaredPriority,
@@ -29,6 +30,7 @@ FINAL: Final = (
     BoxError,
     Closed,
     DeclarationError,
+    TooLarge,
     UndeclaredMessage,
     UndeclaredOverflow,
     UndeclaredPriority,
@@ -69,7 +71,8 @@ class Retrying(Wrapper[In, SOut]):
     `on` says which errors are worth another attempt: a class, several, or a function of the error that gives
     True, False, or the seconds to wait (that needs stamina 25.1). Whatever `on` says, some are not: what is
     no `Exception`, such as a cancellation, and what would be the same next time: `Closed`, `BoxError`,
-    `DeclarationError`, and a send that was not declared. `Full` is worth another one, for room may come.
+    `DeclarationError`, `TooLarge`, and a send that was not declared. `Full` is worth another one, for room
+    may come.
 
     There are at most `attempts` in all, and none begins when `timeout` seconds have passed since the first
     one failed; a running one is not cut short. After attempt n the wait is

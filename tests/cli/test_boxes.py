@@ -1,13 +1,23 @@
 """What `check` and `expand` know of boxes."""
 
 import enum
+import math
 from typing import Any, Generic, TypeVar
 
 import msgspec
 import pytest
 
 from orchestra import Actor, Context, Live, Recipient, Reply, boxed, orchestra, plan_of, subsystem
-from orchestra.cli.boxes import codec_sources, what_boxes_cost, what_rides
+from orchestra.cli.boxes import (
+    codec_sources,
+    what_auto_decides,
+    what_boxes_cost,
+    what_counts_nothing,
+    what_rides,
+)
+from orchestra.cli.findings import Level, findings_of
+from orchestra.generate.records import why_whole
+from orchestra.graph import to_dot
 from orchestra.plan import Plan
 
 T = TypeVar("T")
@@ -66,10 +76,10 @@ class Taker(Actor):
     def handle(self, ctx: Context[Any, Any, Any], message: Any) -> None: ...
 
 
-def plan_for(consumed: Any, sent: Any = (), *, boxing: bool = True) -> Plan:
+def plan_for(consumed: Any, sent: Any = (), *, boxing: Any = True, **options: Any) -> Plan:
     @orchestra(signal=Halt, event=Halt, boxed_messages=boxing)
     class App:
-        taker: Taker = subsystem(consumes=consumed)
+        taker: Taker = subsystem(consumes=consumed, **options)
         giver: Taker = subsystem(consumes=Spare, sends=sent, boxed=False)
 
     return plan_of(App)
@@ -131,3 +141,60 @@ def test_a_sent_subclass_with_a_switch_of_its_own_has_a_box_of_its_own() -> None
     plan = plan_for(Base, sent=[Child], boxing=False)
     (source,) = codec_sources(plan)
     assert "number" in source
+
+
+# boxed="auto"
+
+
+class Frozen(msgspec.Struct, frozen=True):
+    number: int
+
+
+class FrozenDeep(Frozen, frozen=True):
+    items: list[int]
+
+
+def test_what_auto_decides_is_told_with_the_reason() -> None:
+    plan = plan_for(Deep | Frozen | Plain | Child, boxing="auto", sent=[FrozenDeep])
+    assert list(what_auto_decides(plan)) == [
+        "FrozenDeep (to 'taker') is boxed by boxed='auto': items is a list",
+        "Deep (to 'taker') is boxed by boxed='auto': it is not frozen",
+        "Frozen (to 'taker') is not boxed by boxed='auto': nothing that a box would copy can be changed",
+        "Plain (to 'taker') is not boxed by boxed='auto' but travels by reference: " + str(why_whole(Plain)),
+    ]
+    notes, *sources = codec_sources(plan)
+    assert notes.splitlines() == [f"# {text}" for text in what_auto_decides(plan)]
+    assert len(sources) == 3
+    infos = [finding.text for finding in findings_of(plan) if finding.level is Level.INFO]
+    assert set(what_auto_decides(plan)) <= set(infos)
+
+
+def test_nothing_is_told_where_auto_does_not_decide() -> None:
+    assert list(what_auto_decides(plan_for(Deep | Frozen))) == []
+    assert list(what_auto_decides(plan_for(Deep | Frozen, boxing=False))) == []
+
+
+# capacity_bytes
+
+
+def test_what_counts_no_bytes_is_told() -> None:
+    plan = plan_for(Deep | Frozen | Plain, boxing="auto", capacity_bytes=100)
+    assert list(what_counts_nothing(plan)) == [
+        "Frozen (to 'taker') counts 0 bytes of capacity_bytes: it travels by reference",
+        "Plain (to 'taker') counts 0 bytes of capacity_bytes: it travels by reference",
+    ]
+    assert list(what_counts_nothing(plan_for(Deep, capacity_bytes=100))) == []
+    assert list(what_counts_nothing(plan_for(Plain))) == []
+
+
+@pytest.mark.parametrize(("consumed", "warned"), [(Deep, False), (Deep | Plain, True)])
+def test_bytes_are_a_bound_unless_something_counts_none(consumed: Any, warned: bool) -> None:
+    plan = plan_for(consumed, message_capacity=math.inf, capacity_bytes=100)
+    told = [finding.text for finding in findings_of(plan) if finding.level is Level.WARNING]
+    assert ["'taker' is unbounded" in text for text in told] == [True] * warned
+
+
+def test_the_graph_shows_the_limit_in_bytes() -> None:
+    assert "DATA 8, 100 bytes Block" in to_dot(plan_for(Deep, message_capacity=8, capacity_bytes=100).graph)
+    unbounded = plan_for(Deep, message_capacity=math.inf, capacity_bytes=100)
+    assert "DATA 100 bytes Block" in to_dot(unbounded.graph)

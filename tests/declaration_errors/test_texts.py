@@ -503,7 +503,7 @@ def error_is_an_instance():
     with_options(error=ValueError("x"))
 
 
-@says("App: boxed_messages is 1: give True or False")
+@says("App: boxed_messages is 1: give True, False or 'auto'")
 def boxed_messages_is_a_number():
     with_options(boxed_messages=1)
 
@@ -1113,9 +1113,62 @@ def fairness_with_one_lane():
     one(consumes=A, fairness=8)
 
 
-@says("App.first: boxed is 'yes': give True, False or nothing")
+@says("App.first: boxed is 'yes': give True, False, 'auto' or nothing")
 def boxed_is_a_string():
     one(consumes=A, boxed="yes")
+
+
+for row in ("Auto", 1, ("auto",)):
+    says(f"App.first: boxed is {row!r}: give True, False, 'auto' or nothing")(
+        lambda row=row: one(consumes=A, boxed=row)
+    )
+
+
+A_SIZE = "give a whole number of bytes, 1 or more, or leave it out"
+
+for row in (0, -1, 2.0, True, "3", math.inf):
+    says(f"App.first: capacity_bytes is {row!r}: {A_SIZE}")(
+        lambda row=row: one(consumes=A, boxed=True, capacity_bytes=row)
+    )
+    says(f"App.first: capacity_bytes of DATA is {row!r}: {A_SIZE}")(
+        lambda row=row: one(consumes=A, boxed=True, capacity_bytes={Priority.NORMAL: row})
+    )
+
+
+@says(
+    "App.first: capacity_bytes is empty: give a limit for some lane, such as {Priority.NORMAL: 1_000_000}, "
+    "or leave it out"
+)
+def no_lane_is_limited_by_bytes():
+    one(consumes=A, boxed=True, capacity_bytes={})
+
+
+@says("App.first: capacity_bytes has 4, which is no Priority: use Priority.HIGH or another level")
+def a_number_is_limited_by_bytes():
+    one(consumes=A, boxed=True, capacity_bytes={4: 8})
+
+
+@says("App.first: capacity_bytes has a limit for DATA_HIGH, and its lanes are DATA")
+def an_undeclared_lane_is_limited_by_bytes():
+    one(consumes=A, boxed=True, capacity_bytes={Priority.HIGH: 8})
+
+
+UNBOXED = (
+    "App.first: capacity_bytes counts the bytes of boxes, and what it receives is not boxed: "
+    "give it boxed=True or boxed='auto', or leave capacity_bytes out"
+)
+
+
+@says(UNBOXED)
+def bytes_without_boxes():
+    one(consumes=A, capacity_bytes=8)
+
+
+@says(UNBOXED)
+def bytes_with_boxes_switched_off():
+    @orchestra(signal=Sig, event=Ev, boxed_messages=True)
+    class App:
+        first: One = subsystem(consumes=A, boxed=False, capacity_bytes={Priority.NORMAL: 8})
 
 
 @says("App.first: wip is 1: give True or False")

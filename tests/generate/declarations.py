@@ -142,4 +142,30 @@ class Threaded:
     counter: Counter = subsystem(consumes=Never, subscribes=[Report])
 
 
-DECLARATIONS: list[Any] = [Pipeline, Boxed, Judged, Watched, Threaded]
+@attrs.define
+class Parcel:
+    items: list[str]
+
+
+@orchestra(signal=Stop, event=Appeared, boxed_messages="auto")
+class Weighed:
+    """Lanes that count bytes: one, one of two, one that threads share, and one of a broadcast."""
+
+    reader: Reader = subsystem(consumes=Never, sends=[Parcel, Line, Count, Report])
+    keeper: Keeper = subsystem(
+        consumes=Line,
+        subscribes=[Parcel],
+        capacity_bytes=1_000,
+        overflow=Drop(),
+    )
+    tally: PatientCounter = subsystem(
+        consumes=Count,
+        boxed=True,
+        priorities=[Priority.HIGH, Priority.NORMAL],
+        capacity_bytes={Priority.NORMAL: 1_000},
+    )
+    ledger: Ledger = subsystem(consumes=Report, boxed=True, blocking=True, capacity_bytes=1_000)
+    log: Counter = subsystem(subscribes=[Parcel])
+
+
+DECLARATIONS: list[Any] = [Pipeline, Boxed, Judged, Watched, Threaded, Weighed]

@@ -1107,3 +1107,12 @@ def test_no_reply_in_a_stop_is_no_failure() -> None:
         assert sorted(type(letter.message).__name__ for letter in letters) == ["ToA", "ToB"]
 
     run(main())
+
+
+@pytest.mark.parametrize("given", [(), (5,)])
+def test_a_reply_made_by_hand_is_refused_and_says_nothing_when_it_goes(given: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError) as caught:
+        Reply(*given)
+    assert str(caught.value) == "a Reply is made by an ask: await ctx.ask(lambda reply: Request(..., reply))"
+    del caught
+    gc.collect()  # an error in __del__ would fail the test

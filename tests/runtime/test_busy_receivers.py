@@ -152,3 +152,32 @@ def test_a_hook_that_raises_cancelled_error_does_not_stop_a_stop() -> None:
 
     asyncio.run(main())
     assert len(seen) == 10
+
+
+def test_who_polls_under_a_time_limit_that_is_over_at_once_gets_all_the_same() -> None:
+    got: list[int] = []
+
+    class Polls(Subsystem):
+        async def run(self, ctx: Context[Job, Echo, Bell]) -> None:
+            while True:
+                try:
+                    async with asyncio.timeout(0):
+                        job = await ctx.recv()
+                except TimeoutError:
+                    continue
+                assert isinstance(job, Job)
+                got.append(job.left)
+                await asyncio.sleep(0)
+
+    @orchestra(signal=Bell, event=Bell)
+    class Alone:
+        polls: Polls = subsystem(consumes=Job)
+
+    async def main() -> None:
+        async with asyncio.timeout(20), start(Alone(polls=Polls())) as running:
+            for number in range(100):
+                await running.send(Job(number))
+            await running.drain()
+        assert got == list(range(100))
+
+    asyncio.run(main())

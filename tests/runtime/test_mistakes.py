@@ -1,11 +1,27 @@
 """Mistakes at `start`, `run` and at a send: one clear error that says what would be right."""
 
 import asyncio
+import math
+import re
 from typing import Any, Never
 
 import pytest
 
-from orchestra import Actor, Context, Subsystem, UndeclaredMessage, orchestra, run, start, subsystem
+from orchestra import (
+    Actor,
+    Closed,
+    Context,
+    DeclarationError,
+    Drop,
+    Subsystem,
+    UndeclaredMessage,
+    UndeclaredOverflow,
+    orchestra,
+    run,
+    start,
+    subsystem,
+)
+from orchestra.testing import alone
 
 
 class Job: ...
@@ -115,3 +131,223 @@ def test_a_source_that_looks_at_closed_goes_on_until_the_stop() -> None:
             return loop.time() - began
 
     assert asyncio.run(main()) < 2
+
+
+@pytest.mark.parametrize(
+    ("hook", "example"),
+    [
+        ("dead_letters", "letters.append"),
+        ("on_congestion", "changes.append"),
+        ("on_gridlock", "gridlocks.append"),
+    ],
+)
+def test_a_hook_that_is_no_function_is_refused_at_once(hook: str, example: str) -> None:
+    given: dict[str, Any] = {hook: []}
+    for begin in (start, run):
+        with pytest.raises(TypeError) as caught:
+            begin(Ticking(ticker=Ticker(), sink=Sink()), **given)
+        assert str(caught.value) == f"{hook} is []: give a function, such as {example}"
+
+
+def test_a_hook_that_counts_as_false_is_one() -> None:
+    class Letters(list[Any]):
+        __call__ = list.append
+
+    async def main() -> Letters:
+        letters = Letters()
+        async with start(Ticking(ticker=Ticker(), sink=Sink()), dead_letters=letters) as running:
+            assert await running.send(Job())
+            await running.stop()
+        return letters
+
+    assert [type(letter.message) for letter in asyncio.run(main())] == [Job]
+
+
+@pytest.mark.parametrize(
+    ("app", "text"),
+    [
+        (Ticking, "takes an instance: Ticking(...), not the class"),
+        (None, "takes an instance of a class with @orchestra, and None is none"),
+        (3, "takes an instance of a class with @orchestra, and 3 is none"),
+    ],
+)
+def test_what_is_no_instance_of_an_orchestra_is_refused(app: Any, text: str) -> None:
+    async def main() -> None:
+        async with start(app):
+            pass
+
+    with pytest.raises(TypeError) as caught:
+        asyncio.run(main())
+    assert str(caught.value) == f"start {text}"
+    with pytest.raises(TypeError) as caught:
+        run(app)
+    assert str(caught.value) == f"run {text}"
+
+
+def test_alone_refuses_a_class_that_is_no_orchestra() -> None:
+    with pytest.raises(DeclarationError) as caught:
+        alone(Sink, "sink", Sink())
+    assert str(caught.value) == (
+        "Sink is no orchestra: alone takes a class with @orchestra, then the name of a field of it, "
+        "then the subsystem to put there"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "told"),
+    [
+        ("5", TypeError, "'5'; it is a number of seconds"),
+        (True, TypeError, "True; it is a number of seconds"),
+        (math.nan, ValueError, "nan s; it is a finite number of seconds"),
+        (-1, ValueError, "-1 s; it is 0 seconds or more"),
+    ],
+)
+def test_what_is_no_limit_of_time_is_refused_before_anything_is_done(
+    given: Any, error: type[Exception], told: str
+) -> None:
+    app = Ticking(ticker=Ticker(), sink=Sink())
+
+    def refused(verb: str) -> Any:
+        return pytest.raises(error, match=rf"^the timeout of {verb} is {re.escape(told)}$")
+
+    async def main() -> None:
+        async with start(app) as running:
+            handle = running.threadsafe()
+            with refused("stop"):
+                await running.stop(given)
+            with refused("drain"):
+                await running.drain(given)
+            with refused("broadcast"):
+                await running.broadcast(Halt(), given)
+            with refused("stop"):
+                await asyncio.to_thread(handle.stop, given)
+            with refused("drain"):
+                await asyncio.to_thread(handle.drain, given)
+            with refused("broadcast"):
+                await asyncio.to_thread(handle.broadcast, Halt(), given)
+            assert await running.send(Job())
+
+    asyncio.run(main())
+    with refused("run"):
+        run(app, timeout=given)
+
+
+def test_a_limit_of_time_may_be_infinite() -> None:
+    async def main() -> None:
+        async with start(Ticking(ticker=Ticker(), sink=Sink())) as running:
+            await running.broadcast(Halt(), math.inf)
+            draining = asyncio.ensure_future(running.drain(math.inf))
+            await asyncio.sleep(0)
+            await running.stop(math.inf)
+            await draining
+
+    asyncio.run(main())
+
+
+def test_a_thread_is_told_at_once_that_its_limit_is_none() -> None:
+    async def main() -> None:
+        async with start(Ticking(ticker=Ticker(), sink=Sink())) as running:
+            send: Any = running.threadsafe().send
+            with pytest.raises(TypeError, match=r"^the timeout is '5'; it is a number of seconds$"):
+                await asyncio.to_thread(send, Job(), timeout="5")
+
+    asyncio.run(main())
+
+
+class Urgent(Job): ...
+
+
+class Note: ...
+
+
+class OfNote(Actor[Note, Never]):
+    def handle(self, ctx: Any, message: Any) -> None: ...
+
+
+class OfMore(Actor[Note | Job, Never]):
+    def handle(self, ctx: Any, message: Any) -> None: ...
+
+
+class OfNothingSaid(Actor):
+    def handle(self, ctx: Any, message: Any) -> None: ...
+
+
+class Runs(Subsystem):
+    async def run(self, ctx: Any) -> None: ...
+
+
+class RunsNotes(Subsystem[Note, Never]):
+    async def run(self, ctx: Any) -> None: ...
+
+
+@orchestra(signal=Halt, event=Halt)
+class Fields:
+    worker: Actor[Urgent, Any] = subsystem()
+    source: Runs = subsystem(subscribes=[Job])
+    sink: Actor = subsystem(consumes=Note)
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "text"),
+    [
+        (
+            "worker",
+            OfNote(),
+            (
+                "Fields.worker consumes Urgent, and OfNote is an Actor of Note: give an instance that "
+                "receives Urgent, or name that in the base of OfNote"
+            ),
+        ),
+        (
+            "source",
+            RunsNotes(),
+            (
+                "Fields.source subscribes to Job, and RunsNotes is a Subsystem of Note: give an instance "
+                "that receives Job, or name that in the base of RunsNotes"
+            ),
+        ),
+    ],
+)
+def test_an_instance_whose_base_names_other_messages_is_refused(field: str, given: Any, text: str) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        alone(Fields, field, given)
+    told, _, place = str(caught.value).rpartition(", at ")
+    assert told == text
+    assert place.startswith(__file__)
+
+
+@pytest.mark.parametrize("given", [Sink(), OfMore(), OfNothingSaid()], ids=["base", "more", "nothing"])
+def test_an_instance_may_name_more_or_a_base_class_or_nothing(given: Any) -> None:
+    alone(Fields, "worker", given)
+
+
+def test_what_is_no_subsystem_in_a_field_is_named() -> None:
+    with pytest.raises(TypeError, match=r"^Fields\.sink holds an int, and Actor is declared, so it must be"):
+        alone(Fields, "sink", 3)  # type: ignore[type-var]  # the mistake
+
+
+@pytest.mark.parametrize(
+    ("overflow", "text"),
+    [
+        (Drop, "overflow is the class Drop: give a policy, Drop()"),
+        ("drop", "overflow is 'drop': give a policy, such as Drop()"),
+    ],
+)
+def test_what_is_no_policy_at_a_send(overflow: Any, text: str) -> None:
+    async def main() -> None:
+        async with start(Ticking(ticker=Ticker(), sink=Sink())) as running:
+            with pytest.raises(UndeclaredOverflow) as caught:
+                await running.send(Job(), overflow=overflow)
+            assert str(caught.value) == text
+
+    asyncio.run(main())
+
+
+def test_a_send_after_the_end_says_that_it_has_ended() -> None:
+    async def main() -> None:
+        async with start(Ticking(ticker=Ticker(), sink=Sink())) as running:
+            await running.stop()
+            with pytest.raises(Closed, match=r"^Ticking takes nothing more from outside: it has ended$"):
+                await running.send(Job())
+
+    asyncio.run(main())

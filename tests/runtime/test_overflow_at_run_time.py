@@ -153,6 +153,10 @@ def test_what_a_lane_does_not_permit_is_refused_whether_there_is_room_or_not(
                 running.try_send(message, overflow=asked)
             assert str(caught.value) == (
                 f"the DATA lane of 'worker' has {lane!r}, which does not permit {asked!r} for one message"
+                if isinstance(asked, Overflow)
+                else "overflow is the class Drop: give a policy, Drop()"
+                if asked is Drop
+                else f"overflow is {asked!r}: give a policy, such as Drop()"
             )
             assert caught.value.message is message
             assert caught.value.subsystem == "worker"

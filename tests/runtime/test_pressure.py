@@ -218,3 +218,23 @@ def test_a_timer_that_is_early_is_set_again() -> None:
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(main())
+
+
+def test_the_log_counts_what_was_dropped_and_leaves_out_what_was_not(
+    loop: Clockwork, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = Bench(loop, Drop(0))
+    bench.told.report(bench.lane, True)
+    bench.send(0)
+    bench.send(1)
+    bench.told.report(bench.lane, False)
+    loop.pass_time(1.1)
+    bench.send(2)
+    bench.told.close()
+    bench.told.close()
+    loop.pass_time(1.1)
+    assert [record.getMessage() for record in caplog.records] == [
+        "the DATA lane of 'sink' is congested",
+        "the DATA lane of 'sink' has recovered, 1 message dropped so far (1 change not logged)",
+        "the DATA lane of 'sink' has dropped 2 messages in all",
+    ]

@@ -9,6 +9,8 @@ import msgspec
 import pytest
 
 from orchestra import Actor, Closed, OrchestraError, Reply, Restart, Subsystem, orchestra, start, subsystem
+from orchestra.runtime.threads.door import Call
+from orchestra.runtime.threads.home import Home
 from orchestra.testing import alone, recorded, replace
 from tests.runtime.players import within
 
@@ -99,6 +101,22 @@ def test_settling_waits_for_the_thread() -> None:
             await probe.settle()
             assert probe.sent[-1] == Count(-191)
             assert probe.log[0].receiver == "store"
+
+    within(15, main())
+
+
+def test_a_thread_that_is_about_to_use_the_loop_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = Home._begin
+
+    def slowly(home: Home, call: Call) -> None:
+        begin(home, call)
+        time.sleep(0.05)
+
+    monkeypatch.setattr(Home, "_begin", slowly)
+
+    async def main() -> None:
+        async with alone(App, "counter", Counter()) as probe:
+            assert probe.clock.wait == 10, "it has started"
 
     within(15, main())
 

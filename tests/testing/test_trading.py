@@ -506,14 +506,14 @@ def test_nothing_is_taken_after_the_end() -> None:
             assert probe.ended
             for verb in (probe.send, probe.try_send):
                 with pytest.raises(
-                    OrchestraError, match="House takes nothing more from outside: it is ended"
+                    OrchestraError, match="House takes nothing more from outside: it has ended"
                 ):
                     outcome = verb(CHEAP)
                     assert not isinstance(outcome, bool)
                     await outcome
-            with pytest.raises(OrchestraError, match="it is ended"):
+            with pytest.raises(OrchestraError, match="it has ended"):
                 probe.signal(Close())
-            with pytest.raises(OrchestraError, match="it is ended"):
+            with pytest.raises(OrchestraError, match="it has ended"):
                 await probe.ask(Position)
             with pytest.raises(AssertionError, match="has sent no Trade and has ended; what it sent"):
                 await probe.expect(Trade)

@@ -209,6 +209,11 @@ subsystem(consumes=Ping, fairness=2.5)  # wrong
 subsystem(consumes=Ping, wip=True, evict_after=0.5, fairness=4)
 subsystem(consumes=Ping, wip=True, fairness="4")  # wrong
 subsystem(consumes=Ping, boxed="yes")  # wrong
+subsystem(consumes=Ping, boxed="auto", capacity_bytes=1_000)
+subsystem(consumes=Ping, boxed=True, capacity_bytes={Priority.HIGH: 1_000})
+subsystem(consumes=Ping, wip=True, boxed="auto", capacity_bytes=1_000)
+subsystem(consumes=Ping, boxed=True, capacity_bytes=1.5)  # wrong
+subsystem(consumes=Ping, boxed=True, capacity_bytes={1: 8})  # wrong
 subsystem(consumes=Ping, restart=Restart(limit=1, within=60, backoff=lambda n: 2.0**n))
 subsystem(consumes=Ping, wip=True, restart=Restart())
 subsystem(consumes=Ping, restart=3)  # wrong
@@ -230,6 +235,8 @@ class MyDrop(Drop): ...  # wrong
 
 
 orchestra(signal=Sig)  # wrong
+orchestra(signal=Sig, event=Ev, boxed_messages="auto")
+orchestra(signal=Sig, event=Ev, boxed_messages="always")  # wrong
 orchestra(signal=Sig, event=Ev, error=int)  # wrong
 orchestra(Ping)  # wrong
 

@@ -8,6 +8,7 @@ from orchestra.context import BlockingContext
 from orchestra.errors import Closed
 from orchestra.runtime.threads.home import Home
 from orchestra.runtime.threads.inbox import ThreadInbox
+from orchestra.runtime.threads.pool import check_function
 from orchestra.runtime.timers import PartTimers
 from orchestra.timer import Missed, Timer
 
@@ -68,6 +69,7 @@ class LiveBlockingContext(BlockingContext[Any, Any, Any]):
 
     def run_blocking(self, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
         self._inbox.home.check()
+        check_function(function)
         return function(*args, **keywords)
 
     def send_after(self, delay: float, message: Any) -> Timer:

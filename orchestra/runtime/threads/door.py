@@ -124,6 +124,11 @@ class Call:
             self.task.cancel()
 
     @property
+    def under_way(self) -> bool:
+        """Whether the loop has begun it and there is no outcome."""
+        return self._state is _State.BEGUN
+
+    @property
     def over(self) -> bool:
         """Whether there is an outcome."""
         return self._state is _State.OVER
@@ -196,18 +201,25 @@ class Door:
         """Let the loop do something at its next turn. Once the loop is closed nothing comes of it."""
         self._left.append(work)
         if not self._poked:
-            self._poked = True
-            try:
-                self._loop.call_soon_threadsafe(self.open)
-            except RuntimeError:
-                self._left.clear()  # the loop is closed
+            self._poke()
 
     def open(self) -> None:
-        """Do what was left so far; called in the loop."""
+        """Do what was left so far; called in the loop. What raises does not keep back the rest."""
         self._poked = False
         left = self._left
-        while left:
-            left.popleft()()
+        try:
+            while left:
+                left.popleft()()
+        finally:
+            if left:
+                self._poke()
+
+    def _poke(self) -> None:
+        self._poked = True
+        try:
+            self._loop.call_soon_threadsafe(self.open)
+        except RuntimeError:
+            self._left.clear()  # the loop is closed
 
     def do(
         self,

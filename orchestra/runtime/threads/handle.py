@@ -11,6 +11,7 @@ from orchestra.errors import Closed
 from orchestra.overflow import Overflow
 from orchestra.priority import Priority
 from orchestra.reply import Reply
+from orchestra.runtime.clock import seconds
 from orchestra.runtime.threads.door import Door
 
 if TYPE_CHECKING:
@@ -108,7 +109,9 @@ class Threadsafe:
                 f"this handle is for other threads, and {threading.current_thread().name!r} is that of the "
                 "event loop, which would wait for itself: use `running` here"
             )
-        return self._door.do(work, given, None if timeout == math.inf else timeout)
+        if timeout is None or timeout == math.inf:
+            return self._door.do(work, given)
+        return self._door.do(work, given, seconds("the timeout", timeout))
 
     def _end(self, work: Callable[[], Any]) -> None:
         with suppress(Closed):  # it has ended already

@@ -81,9 +81,9 @@ class Home:
 
     @property
     def waits(self) -> bool:
-        """Whether the thread waits for the loop to do something."""
+        """Whether the thread waits for something that the loop awaits. What the loop does at once is work."""
         call = self._call
-        return call is not None and not call.over
+        return call is not None and call.under_way
 
     def runs(self, task: "asyncio.Task[Any] | int | None") -> bool:
         """Whether a task of the loop is what the thread waits for."""

@@ -14,6 +14,7 @@ from orchestra.runtime.inbox import Inbox, Order
 from orchestra.runtime.lane import Lane, Surroundings, Ticket
 from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler
+from orchestra.runtime.threads.bytelane import SharedByteLane
 from orchestra.runtime.threads.door import Bell, Door
 from orchestra.runtime.threads.home import Home
 from orchestra.runtime.threads.lane import SharedLane
@@ -114,7 +115,8 @@ class SharedInbox(Inbox):
     def _make_lane(
         self, plan: LanePlan, around: Surroundings, evict_after: float | None, clock: Clock | None
     ) -> Lane:
-        return SharedLane(self.name, plan, self._loop, around, evict_after, self.lock, self._door, clock)
+        kind = SharedLane if plan.capacity_bytes is None else SharedByteLane
+        return kind(self.name, plan, self._loop, around, evict_after, self.lock, self._door, clock)
 
     def _around(
         self,

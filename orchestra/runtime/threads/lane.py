@@ -49,15 +49,15 @@ class ThreadTicket(Ticket):
         self._bell.ring()
 
 
-def _locked(method: Callable[..., Any]) -> Any:
+def locked(method: Callable[..., Any]) -> Any:
     """A method of `Lane`, under the lock."""
 
     @wraps(method)
-    def locked(self: "SharedLane", *args: Any, **keywords: Any) -> Any:
+    def under_lock(self: "SharedLane", *args: Any, **keywords: Any) -> Any:
         with self.lock:
             return method(self, *args, **keywords)
 
-    return locked
+    return under_lock
 
 
 class SharedLane(Lane):
@@ -85,20 +85,20 @@ class SharedLane(Lane):
         self._door = door
         self._bell: Bell | None = None
 
-    offer = _locked(Lane.offer)
-    put_now = _locked(Lane.put_now)
-    admit = _locked(Lane.admit)
-    drop = _locked(Lane.drop)
-    relieve = _locked(Lane.relieve)
-    settle = _locked(Lane.settle)
-    stop = _locked(Lane.stop)
-    keep = _locked(Lane.keep)
-    close = _locked(Lane.close)
-    withdraw = _locked(Lane.withdraw)
-    _is_early = _locked(Lane._is_early)
-    _use = _locked(Lane._use)
-    _wait_ran_out = _locked(Lane._wait_ran_out)
-    _look = _locked(Lane._look)
+    offer = locked(Lane.offer)
+    put_now = locked(Lane.put_now)
+    admit = locked(Lane.admit)
+    drop = locked(Lane.drop)
+    relieve = locked(Lane.relieve)
+    settle = locked(Lane.settle)
+    stop = locked(Lane.stop)
+    keep = locked(Lane.keep)
+    close = locked(Lane.close)
+    withdraw = locked(Lane.withdraw)
+    _is_early = locked(Lane._is_early)
+    _use = locked(Lane._use)
+    _wait_ran_out = locked(Lane._wait_ran_out)
+    _look = locked(Lane._look)
 
     def put_in_thread(self, entry: Any, message: Any, policy: Overflow | None = None) -> bool:
         """As `put`, in a thread that is not the loop's: it sleeps where `put` would await."""
@@ -193,10 +193,11 @@ def redeem_in_thread(
                     lane.withdraw(ticket)
                 raise home.freed(message)
             bell.wait(_until_due(waits))
+        return [results[place] for place in range(len(waits))]
     finally:
+        results.clear()  # an error in it refers to this frame
         if home is not None:
             home.bell = None
-    return [results[place] for place in range(len(waits))]
 
 
 def _redeemed(

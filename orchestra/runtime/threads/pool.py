@@ -6,6 +6,7 @@ the interpreter from ending, as those of `concurrent.futures` do.
 
 import asyncio
 import contextvars
+import inspect
 import os
 import threading
 from collections import deque
@@ -16,6 +17,7 @@ from typing import Any
 import attrs
 
 from orchestra.errors import Closed
+from orchestra.messages import shown
 from orchestra.runtime.threads.door import Bell, Door
 from orchestra.runtime.threads.frames import place_of
 
@@ -56,6 +58,7 @@ class Pool:
 
     async def run(self, owner: str, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
         """Run a function for a subsystem; see `Context.run_blocking`."""
+        check_function(function)
         if self._ended:
             raise self._closed()
         run = partial(contextvars.copy_context().run, function, *args, **keywords)
@@ -121,6 +124,20 @@ class Pool:
         self._begin()
         if not self.busy:
             self._idle()
+
+
+def check_function(function: Any) -> None:
+    """Refuse what cannot be called, and what would only give something to await; a coroutine is closed."""
+    if inspect.iscoroutine(function):
+        function.close()
+    elif inspect.iscoroutinefunction(function):
+        raise TypeError(
+            f"run_blocking takes a plain function, and {shown(function)} is asynchronous: await it"
+        )
+    if not callable(function):
+        raise TypeError(
+            f"run_blocking takes a function and its arguments, run_blocking(time.sleep, 1), not {function!r}"
+        )
 
 
 class _Hand:

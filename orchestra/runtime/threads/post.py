@@ -6,7 +6,7 @@ from typing import Any, cast
 from orchestra.overflow import Overflow
 from orchestra.priority import Priority
 from orchestra.runtime.lane import Lane, Ticket
-from orchestra.runtime.post import Places, Post, offer
+from orchestra.runtime.post import Places, Post, decided, offer
 from orchestra.runtime.threads.door import Bell, Door
 from orchestra.runtime.threads.home import Home
 from orchestra.runtime.threads.lane import SharedLane, redeem_in_thread
@@ -50,7 +50,11 @@ class ThreadPost(Post):
         offered = offer(places, admit)
         waits = cast(list[tuple[SharedLane, Ticket, Any]], offered.tickets)
         redeemed = redeem_in_thread(waits, bell, message)
-        return offered.outcome(redeemed, every=len(waits) == len(places) and not others)
+        every = len(waits) == len(places) and not others
+        try:
+            return decided(offered.outcome(redeemed, every=every))
+        finally:
+            del offered, redeemed
 
     def _count_planned(self, name: str) -> None:
         self._door.post(partial(super()._count_planned, name))

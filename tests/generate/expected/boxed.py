@@ -62,6 +62,7 @@ def reader_receiver(inbox):
             if signals:
                 return inbox.take_signal()
             if not left:
+                left = 1  # also when it is cancelled: the others have run
                 left = await inbox.breathe()
                 continue
             if high_queue:
@@ -82,7 +83,7 @@ def reader_receiver(inbox):
             codec = message.codec
             build, decode = codec.build, codec.decode
             message = build(decode(message.frame))
-        elif isinstance(message, Box):
+        elif message.__class__ in BOXES:
             message = message.codec.open(message)
         inbox.hold(message)
         return message
@@ -113,7 +114,7 @@ def reader_receiver(inbox):
             codec = message.codec
             build, decode = codec.build, codec.decode
             message = build(decode(message.frame))
-        elif isinstance(message, Box):
+        elif message.__class__ in BOXES:
             message = message.codec.open(message)
         inbox.hold(message)
         return message
@@ -140,7 +141,7 @@ def keeper_outbox(post, inboxes, scheduler):
     outgoing_normal_append = outgoing_normal_queue.append
 
     async def send(message, priority=None, overflow=None):
-        kind = message.__class__
+        kind = type(message)
         if kind is Count and overflow is None:
             if priority is None:
                 lane = reader_normal
@@ -163,7 +164,7 @@ def keeper_outbox(post, inboxes, scheduler):
         return await post.send(message, priority, overflow)
 
     def try_send(message, priority=None, overflow=None):
-        kind = message.__class__
+        kind = type(message)
         if kind is Count and overflow is None:
             if priority is None:
                 lane = reader_normal
@@ -253,7 +254,7 @@ def outside_outbox(post, inboxes, scheduler):
     ready = scheduler.ready.append
 
     async def send(message, priority=None, overflow=None):
-        kind = message.__class__
+        kind = type(message)
         if kind is Count and overflow is None:
             if priority is None:
                 lane = reader_normal
@@ -286,7 +287,7 @@ def outside_outbox(post, inboxes, scheduler):
         return await post.send(message, priority, overflow)
 
     def try_send(message, priority=None, overflow=None):
-        kind = message.__class__
+        kind = type(message)
         if kind is Count and overflow is None:
             if priority is None:
                 lane = reader_normal
@@ -336,6 +337,7 @@ def outgoing_receiver(inbox):
             if signals:
                 return inbox.take_signal()
             if not left:
+                left = 1  # also when it is cancelled: the others have run
                 left = await inbox.breathe()
                 continue
             if normal_queue:

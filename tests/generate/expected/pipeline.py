@@ -60,6 +60,7 @@ def reader_receiver(inbox):
             if signals:
                 return inbox.take_signal()
             if not left:
+                left = 1  # also when it is cancelled: the others have run
                 left = await inbox.breathe()
                 continue
             if normal_queue:

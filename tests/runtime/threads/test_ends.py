@@ -47,12 +47,13 @@ def test_a_thread_that_waits_is_freed_by_every_end(what: str, end: str) -> None:
     """Whoever it waits for holds on to what it was asked; only the end lets it go."""
     errors: list[BaseException] = []
     letters: list[Any] = []
-    held = threading.Event()
+    held, ready = threading.Event(), threading.Event()
     kept: list[Any] = []
 
     def run(ctx: Any) -> None:
         ctx.send_after(60, ToA(7))
         ctx.send_every(60, lambda: ToC(7))
+        ready.set()
         try:
             WAITS[what](ctx)
         except BaseException as error:
@@ -71,7 +72,8 @@ def test_a_thread_that_waits_is_freed_by_every_end(what: str, end: str) -> None:
     async def main() -> None:
         app = trio(Lives(run), Acts(hold), Acts(fail), message_capacity=1)
         async with start(app, dead_letters=letters.append) as running:
-            if what.startswith("rec") and "recipient" not in what:
+            await until(ready.is_set)
+            if what in ("recv", "recv_signal"):
                 await asyncio.sleep(0.02)
             elif "send" in what:
                 await until(lambda: running.meters()["b"].waiting)

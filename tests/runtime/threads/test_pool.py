@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from orchestra import Closed, StopTimeout, start
-from tests.runtime.players import Awaits, Job, Runs, alone, until, within
+from orchestra import Closed, StopTimeout, Subsystem, start
+from tests.runtime.players import Awaits, Calls, Collects, Job, Note, Runs, alone, pair, until, within
 
 variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
 
@@ -156,3 +156,66 @@ def test_after_the_end_it_is_closed() -> None:
 def test_a_wrong_number_of_threads_is_refused(given: Any) -> None:
     with pytest.raises(TypeError, match=r"pool_threads is .*: give a whole number of 1 or more"):
         start(alone(Awaits()), pool_threads=given)
+
+
+@pytest.mark.parametrize("second", [Calls, Collects])
+def test_a_send_by_the_context_of_the_loop_from_a_thread_arrives_and_is_refused(second: Any) -> None:
+    """The loop sleeps meanwhile, and nothing else would wake it."""
+    receiver = second()
+    errors: list[str] = []
+
+    async def run(ctx: Any) -> None:
+        def work() -> None:
+            time.sleep(0.05)  # the loop has come to rest
+            with pytest.raises(RuntimeError) as caught:
+                ctx.try_send(Note(1))
+            errors.append(str(caught.value))
+            began = time.monotonic()
+            while not receiver.got and time.monotonic() < began + 5:
+                time.sleep(0.001)
+            errors.extend([] if receiver.got else ["it did not arrive"])
+
+        await ctx.run_blocking(work)
+
+    async def main() -> None:
+        async with start(pair(Runs(run), receiver)) as running:
+            await running.drain()
+
+    within(20, main())
+    assert receiver.got == [Note(1)]
+    assert errors == [
+        (
+            "the context belongs to the thread of its event loop, and this is 'orchestra:pool-1': "
+            "give the field blocking=True, or use running.threadsafe(). The message was sent"
+        )
+    ]
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+def test_only_a_plain_function_runs_in_a_thread(blocking: bool) -> None:
+    async def sleeps() -> None: ...
+
+    told: list[str] = []
+
+    class InThread(Subsystem):
+        def run(self, ctx: Any) -> None:
+            for given in (sleeps, sleeps(), None):
+                with pytest.raises(TypeError) as caught:
+                    ctx.run_blocking(given)
+                told.append(str(caught.value))
+
+    async def run(ctx: Any) -> None:
+        for given in (sleeps, sleeps(), None):
+            with pytest.raises(TypeError) as caught:
+                await ctx.run_blocking(given)
+            told.append(str(caught.value))
+
+    async def main() -> None:
+        async with start(alone(InThread() if blocking else Runs(run), blocking=blocking)) as running:
+            await running.drain()
+
+    within(20, main())
+    plain = "run_blocking takes a function and its arguments, run_blocking(time.sleep, 1), not "
+    assert told[0] == "run_blocking takes a plain function, and sleeps is asynchronous: await it"
+    assert told[1].startswith(f"{plain}<coroutine object ")
+    assert told[2] == f"{plain}None"

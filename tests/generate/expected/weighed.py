@@ -1,0 +1,568 @@
+# ruff: noqa: F821, F841, RET508, RUF100
+# fmt: off
+# Renewed by: UPDATE_EXPECTED=1 python -m pytest tests/generate/test_source.py
+
+"""Wiring of tests.generate.declarations.Weighed, generated from its declaration."""
+
+
+def reader_outbox(post, inboxes, scheduler):
+    """What reader sends: Parcel to keeper and log, Line to keeper, Count to tally, Report to ledger."""
+    keeper_inbox = inboxes["keeper"]
+    keeper_normal = keeper_inbox.by_priority[NORMAL]
+    log_inbox = inboxes["log"]
+    log_normal = log_inbox.by_priority[NORMAL]
+    log_normal_queue = log_normal.queue
+    log_normal_append = log_normal_queue.append
+    tally_inbox = inboxes["tally"]
+    tally_lanes = tally_inbox.by_priority
+    tally_normal = tally_inbox.by_priority[NORMAL]
+    ledger_inbox = inboxes["ledger"]
+    ledger_normal = ledger_inbox.by_priority[NORMAL]
+    ready = scheduler.ready.append
+
+    async def send(message, priority=None, overflow=None):
+        kind = type(message)
+        if kind is Parcel and priority is None and overflow is None:
+            box = seal_Parcel(message)
+            keeper_normal.check(box, message)
+            taken, late = True, ()
+            if not keeper_normal.offer(box):
+                late += ((keeper_normal, box),)
+            if len(log_normal_queue) < log_normal.room:
+                log_normal_append(box)
+                if log_inbox.idle:
+                    log_inbox.idle = False
+                    ready(log_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+            else:
+                late += ((log_normal, box),)
+            if late:
+                others = len(late) < 2
+                return await post.spread(post.living(late, 2), message, others=others) and taken
+            return taken
+        if kind is Line and priority is None and overflow is None:
+            if keeper_normal.offer(message):
+                return True
+            return await keeper_normal.put(message, message)
+        if kind is Count and overflow is None:
+            if priority is None:
+                lane = tally_normal
+            else:
+                lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
+            box = seal_Count(message)
+            if lane.offer(box):
+                return True
+            lane.check(box, message)
+            return await lane.put(box, message)
+        if kind is Report and priority is None and overflow is None:
+            box = seal_Report(message)
+            if ledger_normal.offer(box):
+                return True
+            ledger_normal.check(box, message)
+            return await ledger_normal.put(box, message)
+        return await post.send(message, priority, overflow)
+
+    def try_send(message, priority=None, overflow=None):
+        kind = type(message)
+        if kind is Parcel and priority is None and overflow is None:
+            box = seal_Parcel(message)
+            keeper_normal.check(box, message)
+            taken, late = True, ()
+            if not keeper_normal.offer(box):
+                late += ((keeper_normal, box),)
+            if len(log_normal_queue) < log_normal.room:
+                log_normal_append(box)
+                if log_inbox.idle:
+                    log_inbox.idle = False
+                    ready(log_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+            else:
+                late += ((log_normal, box),)
+            if late:
+                return post.spread_now(post.living(late, 2), message) and taken
+            return taken
+        if kind is Line and priority is None and overflow is None:
+            if keeper_normal.offer(message):
+                return True
+            return keeper_normal.put_now(message, message)
+        if kind is Count and overflow is None:
+            if priority is None:
+                lane = tally_normal
+            else:
+                lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
+            box = seal_Count(message)
+            if lane.offer(box):
+                return True
+            lane.check(box, message)
+            return lane.put_now(box, message)
+        if kind is Report and priority is None and overflow is None:
+            box = seal_Report(message)
+            if ledger_normal.offer(box):
+                return True
+            ledger_normal.check(box, message)
+            return ledger_normal.put_now(box, message)
+        return post.try_send(message, priority, overflow)
+
+    return send, try_send
+
+
+def reader_receiver(inbox):
+    """How reader receives: signals, then nothing (normal)."""
+    signals = inbox.signals
+    (normal,) = inbox.lanes
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    normal_taken = 0
+    scheduler = inbox.scheduler
+    left = 1
+
+    async def recv():
+        nonlocal normal_taken, left
+        while True:
+            if signals:
+                return inbox.take_signal()
+            if not left:
+                left = 1  # also when it is cancelled: the others have run
+                left = await inbox.breathe()
+                continue
+            if normal_queue:
+                message = take_normal()
+                normal_taken += 1
+                if normal.pressed:
+                    normal.relieve()
+                break
+            await inbox.rest()
+        left -= 1
+        if type(message) is Box:
+            codec = message.codec
+            build, decode = codec.build, codec.decode
+            message = build(decode(message.frame))
+        elif message.__class__ in BOXES:
+            message = message.codec.open(message)
+        if scheduler.began:
+            inbox.current = message
+        else:
+            inbox.hold(message)  # another task than the strand's
+        return message
+
+    async def following():
+        try:
+            return await recv()
+        except Closed:
+            raise StopAsyncIteration from None
+
+    def try_recv():
+        nonlocal normal_taken
+        if signals:
+            return inbox.take_signal()
+        if normal_queue:
+            message = take_normal()
+            normal_taken += 1
+            if normal.pressed:
+                normal.relieve()
+        else:
+            return inbox.nothing()
+        if type(message) is Box:
+            codec = message.codec
+            build, decode = codec.build, codec.decode
+            message = build(decode(message.frame))
+        elif message.__class__ in BOXES:
+            message = message.codec.open(message)
+        if scheduler.began:
+            inbox.current = message
+        else:
+            inbox.hold(message)  # another task than the strand's
+        return message
+
+    async def recv_signal():
+        while not signals:
+            await inbox.rest_for_signal()
+        return inbox.take_signal()
+
+    def taken():
+        return (normal_taken,)
+
+    return recv, try_recv, recv_signal, following, taken
+
+
+def keeper_outbox(post, inboxes, scheduler):
+    """What keeper sends: nothing that is known beforehand."""
+
+    async def send(message, priority=None, overflow=None):
+        return await post.send(message, priority, overflow)
+
+    def try_send(message, priority=None, overflow=None):
+        return post.try_send(message, priority, overflow)
+
+    return send, try_send
+
+
+def keeper_worker(inbox, ctx, actor, part):
+    """How keeper is served: straight from the ready-queue."""
+    on_line = actor.on_line
+    handle = actor.handle
+    on_signal = actor.on_signal
+    signals = inbox.signals
+    (normal,) = inbox.lanes
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    normal_taken = 0
+
+    def work(budget):
+        nonlocal normal_taken
+        message = None
+        normal_count = 0
+        try:
+            while budget:
+                if signals:
+                    message = None
+                    signal = inbox.take_signal()
+                    if signal is not None:
+                        on_signal(ctx, signal)
+                    continue
+                if normal_queue:
+                    message = take_normal()
+                    normal_count += 1
+                    if normal.pressed:
+                        normal.relieve()
+                else:
+                    break
+                if type(message) is Box:
+                    codec = message.codec
+                    build, decode = codec.build, codec.decode
+                    message = build(decode(message.frame))
+                elif message.__class__ in BOXES:
+                    message = message.codec.open(message)
+                budget -= 1
+                kind = message.__class__
+                if kind is Line:
+                    on_line(ctx, message)
+                elif kind is Parcel:
+                    handle(ctx, message)
+                else:
+                    part.handle_other(message)
+        except BaseException as error:
+            normal_taken += normal_count
+            return part.broke(error, message)
+        normal_taken += normal_count
+        if not budget:
+            part.again()
+        elif inbox.over:
+            part.served()
+        else:
+            inbox.idle = True
+        return budget
+
+    def taken():
+        return (normal_taken,)
+
+    return work, taken
+
+
+def tally_outbox(post, inboxes, scheduler):
+    """What tally sends: nothing that is known beforehand."""
+
+    async def send(message, priority=None, overflow=None):
+        return await post.send(message, priority, overflow)
+
+    def try_send(message, priority=None, overflow=None):
+        return post.try_send(message, priority, overflow)
+
+    return send, try_send
+
+
+def tally_worker(inbox, ctx, actor, part):
+    """How tally is served: as a coroutine that parks."""
+    handle = actor.handle
+    on_signal = actor.on_signal
+    park = inbox.park
+    signals = inbox.signals
+    high, normal = inbox.lanes
+    high_queue = high.queue
+    take_high = high_queue.popleft
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    high_taken = 0
+    normal_taken = 0
+
+    async def serve():
+        nonlocal high_taken, normal_taken
+        message = None
+        left = 1
+        try:
+            while True:
+                if signals:
+                    message = None
+                    signal = inbox.take_signal()
+                    if signal is not None:
+                        await on_signal(ctx, signal)
+                    continue
+                if not left:
+                    left = await inbox.breathe()
+                    continue
+                if high_queue:
+                    message = take_high()
+                    high_taken += 1
+                    if high.pressed:
+                        high.relieve()
+                elif normal_queue:
+                    message = take_normal()
+                    normal_taken += 1
+                    if normal.pressed:
+                        normal.relieve()
+                elif inbox.over:
+                    return
+                else:
+                    inbox.idle = True
+                    await park
+                    continue
+                left -= 1
+                if type(message) is Box:
+                    codec = message.codec
+                    build, decode = codec.build, codec.decode
+                    message = build(decode(message.frame))
+                elif message.__class__ in BOXES:
+                    message = message.codec.open(message)
+                await handle(ctx, message)
+                message = None
+        except BaseException:
+            inbox.current = message
+            raise
+
+    def taken():
+        return high_taken, normal_taken
+
+    return serve, taken
+
+
+def ledger_outbox(post, inboxes, scheduler):
+    """What ledger sends from its thread: nothing that is known beforehand."""
+    home = post.home
+
+    def send(message, priority=None, overflow=None):
+        if get_ident() != home.ident:
+            home.refuse()
+        return post.send_in_thread(message, priority, overflow)
+
+    def try_send(message, priority=None, overflow=None):
+        if get_ident() != home.ident:
+            home.refuse()
+        return post.try_send(message, priority, overflow)
+
+    return send, try_send
+
+
+def ledger_worker(inbox, ctx, actor, part):
+    """How ledger is served: in a thread of its own."""
+    handle = actor.handle
+    on_signal = actor.on_signal
+    signals = inbox.signals
+    (normal,) = inbox.lanes
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    normal_taken = 0
+
+    def serve():
+        nonlocal normal_taken
+        message = None
+        try:
+            while True:
+                message = None
+                try:
+                    if normal_queue and not signals:
+                        message = take_normal()
+                        normal_taken += 1
+                        if normal.pressed:
+                            normal.relieve()
+                except IndexError:
+                    continue  # a stop has taken it away
+                if message is not None:
+                    if type(message) is Box:
+                        codec = message.codec
+                        build, decode = codec.build, codec.decode
+                        message = build(decode(message.frame))
+                    elif message.__class__ in BOXES:
+                        message = message.codec.open(message)
+                    handle(ctx, message)
+                elif signals:
+                    signal = inbox.take_signal()
+                    if signal is not None:
+                        on_signal(ctx, signal)
+                elif not inbox.sleep():
+                    return
+        except BaseException:
+            inbox.current = message
+            raise
+
+    def taken():
+        return (normal_taken,)
+
+    return serve, taken
+
+
+def log_outbox(post, inboxes, scheduler):
+    """What log sends: nothing that is known beforehand."""
+
+    async def send(message, priority=None, overflow=None):
+        return await post.send(message, priority, overflow)
+
+    def try_send(message, priority=None, overflow=None):
+        return post.try_send(message, priority, overflow)
+
+    return send, try_send
+
+
+def log_worker(inbox, ctx, actor, part):
+    """How log is served: straight from the ready-queue."""
+    handle = actor.handle
+    signals = inbox.signals
+    (normal,) = inbox.lanes
+    normal_queue = normal.queue
+    take_normal = normal_queue.popleft
+    normal_taken = 0
+
+    def work(budget):
+        nonlocal normal_taken
+        message = None
+        normal_count = 0
+        try:
+            while budget:
+                if signals:
+                    inbox.take_signal()
+                    continue
+                if normal_queue:
+                    message = take_normal()
+                    normal_count += 1
+                else:
+                    break
+                if type(message) is Box:
+                    codec = message.codec
+                    build, decode = codec.build, codec.decode
+                    message = build(decode(message.frame))
+                elif message.__class__ in BOXES:
+                    message = message.codec.open(message)
+                budget -= 1
+                handle(ctx, message)
+        except BaseException as error:
+            normal_taken += normal_count
+            return part.broke(error, message)
+        normal_taken += normal_count
+        if normal.pressed:
+            normal.relieve()
+        if not budget:
+            part.again()
+        elif inbox.over:
+            part.served()
+        else:
+            inbox.idle = True
+        return budget
+
+    def taken():
+        return (normal_taken,)
+
+    return work, taken
+
+
+def outside_outbox(post, inboxes, scheduler):
+    """What the outside sends: Line to keeper, Parcel to keeper and log, Count to tally, Report to ledger."""
+    keeper_inbox = inboxes["keeper"]
+    keeper_normal = keeper_inbox.by_priority[NORMAL]
+    log_inbox = inboxes["log"]
+    log_normal = log_inbox.by_priority[NORMAL]
+    log_normal_queue = log_normal.queue
+    log_normal_append = log_normal_queue.append
+    tally_inbox = inboxes["tally"]
+    tally_lanes = tally_inbox.by_priority
+    tally_normal = tally_inbox.by_priority[NORMAL]
+    ledger_inbox = inboxes["ledger"]
+    ledger_normal = ledger_inbox.by_priority[NORMAL]
+    ready = scheduler.ready.append
+
+    async def send(message, priority=None, overflow=None):
+        kind = type(message)
+        if kind is Line and priority is None and overflow is None:
+            if keeper_normal.offer(message):
+                return True
+            return await keeper_normal.put(message, message)
+        if kind is Parcel and priority is None and overflow is None:
+            box = seal_Parcel(message)
+            keeper_normal.check(box, message)
+            taken, late = True, ()
+            if not keeper_normal.offer(box):
+                late += ((keeper_normal, box),)
+            if len(log_normal_queue) < log_normal.room:
+                log_normal_append(box)
+                if log_inbox.idle:
+                    log_inbox.idle = False
+                    ready(log_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+            else:
+                late += ((log_normal, box),)
+            if late:
+                others = len(late) < 2
+                return await post.spread(post.living(late, 2), message, others=others) and taken
+            return taken
+        if kind is Count and overflow is None:
+            if priority is None:
+                lane = tally_normal
+            else:
+                lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
+            box = seal_Count(message)
+            if lane.offer(box):
+                return True
+            lane.check(box, message)
+            return await lane.put(box, message)
+        if kind is Report and priority is None and overflow is None:
+            box = seal_Report(message)
+            if ledger_normal.offer(box):
+                return True
+            ledger_normal.check(box, message)
+            return await ledger_normal.put(box, message)
+        return await post.send(message, priority, overflow)
+
+    def try_send(message, priority=None, overflow=None):
+        kind = type(message)
+        if kind is Line and priority is None and overflow is None:
+            if keeper_normal.offer(message):
+                return True
+            return keeper_normal.put_now(message, message)
+        if kind is Parcel and priority is None and overflow is None:
+            box = seal_Parcel(message)
+            keeper_normal.check(box, message)
+            taken, late = True, ()
+            if not keeper_normal.offer(box):
+                late += ((keeper_normal, box),)
+            if len(log_normal_queue) < log_normal.room:
+                log_normal_append(box)
+                if log_inbox.idle:
+                    log_inbox.idle = False
+                    ready(log_inbox.work)
+                    if not scheduler.awake:
+                        scheduler.rise()
+            else:
+                late += ((log_normal, box),)
+            if late:
+                return post.spread_now(post.living(late, 2), message) and taken
+            return taken
+        if kind is Count and overflow is None:
+            if priority is None:
+                lane = tally_normal
+            else:
+                lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
+            box = seal_Count(message)
+            if lane.offer(box):
+                return True
+            lane.check(box, message)
+            return lane.put_now(box, message)
+        if kind is Report and priority is None and overflow is None:
+            box = seal_Report(message)
+            if ledger_normal.offer(box):
+                return True
+            ledger_normal.check(box, message)
+            return ledger_normal.put_now(box, message)
+        return post.try_send(message, priority, overflow)
+
+    return send, try_send
