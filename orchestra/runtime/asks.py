@@ -300,25 +300,46 @@ class Asks:
         carried = pendings_of(message, way.replies)
         with HandingOn(carried if pending in carried else (*carried, pending), names, self) as handing:
             spreading = post.spread(places, message, note=handing.note)
-            if deadline is not None and not all(lane.fits(entry) for lane, entry in places):
-                spreading = self._within(deadline, f"{pending.kind} within {timeout:g} s", spreading)
-            await spreading
+            limited = deadline is not None or len(places) > 1
+            if limited and not all(lane.fits(entry) for lane, entry in places):
+                spreading = self._at_most(pending, deadline, timeout, spreading)
+            try:
+                await spreading
+            except Exception:
+                if not pending.answered:
+                    raise
         if not handing.taken:
             pending.holders = names
             why = "for there was no room" if places else "for its receiver is only planned"
             pending.no_reply(f"the request was dropped, {why}", message)
 
-    async def _within(self, deadline: float, what: str, spreading: Coroutine[Any, Any, bool]) -> bool:
-        """Wait for room until the deadline."""
+    async def _at_most(
+        self,
+        pending: Pending,
+        deadline: float | None,
+        timeout: float | None,
+        spreading: Coroutine[Any, Any, bool],
+    ) -> bool:
+        """Wait for room until the deadline, or until one of several receivers has given the outcome."""
         try:
             async with asyncio.timeout(None) as limit:
-                end = self._at(deadline, lambda: limit.reschedule(self.loop.time()))
+
+                def end() -> None:
+                    if limit.when() is None:  # else it has ended: two reasons may come together
+                        limit.reschedule(self.loop.time())
+
+                pending.when_over = end
+                timer = None if deadline is None else self._at(deadline, end)
                 try:
                     return await spreading
                 finally:
-                    end.cancel()
+                    pending.when_over = None
+                    if timer is not None:
+                        timer.cancel()
         except TimeoutError:
-            raise TimeoutError(f"there was no room for {what}") from None
+            if pending.over:
+                return False
+            raise TimeoutError(f"there was no room for {pending.kind} within {timeout:g} s") from None
 
     def _begin(self, pending: Pending, own: Asker | None, names: tuple[str, ...]) -> None:
         """These are to get the request. Raises `Deadlock` where its asker would wait for ever."""

@@ -41,15 +41,16 @@ class Pending:
     """The asker's side of one ask, and the edge of its asker in the graph of who waits for whom.
 
     `holders` are the subsystems that were last sent the reply, of the orchestra `place`; `asker` is the one
-    whose own strand waits for it, or None for any other task. `over` says that there is an outcome;
-    `when_over` is called then, in the event loop. `on_the_way` counts the messages with the reply that are
-    being sent just now.
+    whose own strand waits for it, or None for any other task. `over` says that there is an outcome, and
+    `answered` that it is one which the receiver gave; `when_over` is called then, in the event loop.
+    `on_the_way` counts the messages with the reply that are being sent just now.
     """
 
     __slots__ = (
         "_error",
         "_unclaimed",
         "_value",
+        "answered",
         "asked",
         "asker",
         "holders",
@@ -65,6 +66,7 @@ class Pending:
         self._unclaimed = [None]
         self._value: Any = None
         self._error: Exception | None = None
+        self.answered = False
         self.asked: type | None = None
         self.asker: str | None = None
         self.holders: tuple[str, ...] = ()
@@ -89,6 +91,7 @@ class Pending:
         if not self.claim():
             self.place.count_late(self)
             return False
+        self.answered = True
         if get_ident() == self.keeper.thread:
             self._settle(value, error)
             return True

@@ -134,8 +134,8 @@ class Strand:
     async def _take_over(self) -> bool:
         """Drive the coroutine as a plain Task would, until it parks (True) or ends (False).
 
-        What it has awaited, and the errors of that, are let go of at once: it keeps nothing alive that is
-        done with, nor leaves circles for the garbage collector, as a plain Task would not.
+        What it has awaited, and the errors of that, are let go of at once: like a plain Task it keeps nothing
+        alive that is done with, and leaves no circles for the garbage collector.
         """
         while True:
             awaited, self._awaited = self._awaited, PARKED

@@ -368,6 +368,44 @@ def test_who_took_it_before_the_send_was_cancelled_has_the_reply() -> None:
     run(main())
 
 
+@pytest.mark.parametrize("timeout", [None, 1, 5])
+def test_an_answer_is_the_outcome_though_another_receiver_has_no_room(timeout: float | None) -> None:
+    async def c(ctx: Any, message: Any) -> None:
+        await asyncio.sleep(1)
+        message.reply.send("c")
+
+    async def main() -> None:
+        async with start(listeners(sleep, c)(sleep)) as running:
+            await fill(running, ToB)
+            try:
+                assert await running.ask(ToAll, timeout=timeout) == "c"
+            except TimeoutError:
+                assert timeout == 1
+            assert now() == 1
+            assert running.meters()["b"].waiting == 0
+            await running.stop(0)
+
+    run(main())
+
+
+def test_an_answer_is_the_outcome_though_the_other_receivers_end() -> None:
+    async def c(ctx: Any, message: Any) -> None:
+        message.reply.send("c")
+        ctx.finish()
+        running._ensemble.parts["b"].ctx.finish()
+
+    running: Any = None
+
+    async def main() -> None:
+        nonlocal running
+        async with start(listeners(sleep, c)(sleep)) as running:
+            await fill(running, ToB)
+            assert await running.ask(ToAll) == "c"
+            await running.stop(0)
+
+    run(main())
+
+
 def test_a_send_that_was_only_tried_closes_no_circle() -> None:
     async def a(ctx: Any, message: Any) -> None:
         message.reply.send(await ctx.ask(ToB))

@@ -3,18 +3,26 @@
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 _INSIDE = frozenset({"asyncio", "orchestra", "threading", "queue", "concurrent", "selectors"})
 """Packages in which nobody looks for the cause."""
 
 
-def place_of(thread: threading.Thread) -> str:
-    """Thread, file, line and function of the innermost frame that is the user's own, where there is one."""
+def place_of(thread: threading.Thread, function: Callable[..., Any] | None = None) -> str:
+    """Thread, file, line and function of the innermost frame that is the user's own.
+
+    A function written in C has no frame: where there is none of the user's, it is told by its name.
+    """
     frame = sys._current_frames().get(thread.ident or 0)
     if frame is None:
         return f"thread {thread.name} at its end"
-    return f"thread {thread.name} at {told(innermost(frame))}"
+    own = innermost(frame)
+    if function is not None and _is_inside(own):
+        module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+        return f"thread {thread.name} in {f'{module}.{name}' if module and name else repr(function)}"
+    return f"thread {thread.name} at {told(own)}"
 
 
 def innermost(frame: types.FrameType) -> types.FrameType:

@@ -30,6 +30,8 @@ def usual_size() -> int:
 @attrs.define(eq=False)
 class _Job:
     owner: str
+    given: Callable[..., Any]
+    """The user's own function; `function` calls it with its arguments."""
     function: Callable[[], Any]
     done: "asyncio.Future[None]"
     result: Any = None
@@ -62,7 +64,7 @@ class Pool:
         if self._ended:
             raise self._closed()
         run = partial(contextvars.copy_context().run, function, *args, **keywords)
-        job = _Job(owner, run, asyncio.get_running_loop().create_future())
+        job = _Job(owner, function, run, asyncio.get_running_loop().create_future())
         self._waiting.append(job)
         try:
             self._begin()
@@ -85,7 +87,7 @@ class Pool:
 
     def stragglers(self) -> list[tuple[str, str]]:
         """The owners of the functions that run, and where these stand."""
-        return [(job.owner, place_of(hand.thread)) for hand, job in self._running.items()]
+        return [(job.owner, place_of(hand.thread, job.given)) for hand, job in self._running.items()]
 
     def end(self) -> None:
         """Take nothing more, and let the threads end: idle ones now, the others after their function."""

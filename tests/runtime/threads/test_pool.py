@@ -137,6 +137,25 @@ def test_a_function_that_runs_on_is_named() -> None:
     assert "stays" in late.value.places[0]
 
 
+def test_a_function_written_in_c_that_runs_on_is_named_too() -> None:
+    class Worker(Awaits):
+        async def handle(self, ctx: Any, message: Job) -> None:
+            self.begun.append(message)
+            await ctx.run_blocking(time.sleep, 1.5)
+
+    async def main() -> None:
+        worker = Worker()
+        async with start(alone(worker)) as running:
+            await running.send(Job())
+            await until(lambda: worker.begun)
+            await asyncio.sleep(0.05)
+            await running.stop(0.05)
+
+    with pytest.raises(StopTimeout) as late:
+        within(10, main())
+    assert late.value.places == ("thread orchestra:pool-1 in time.sleep",)
+
+
 def test_after_the_end_it_is_closed() -> None:
     async def main() -> None:
         kept: list[Any] = []
