@@ -55,6 +55,9 @@ class Codec:
 
     `seal` raises BoxError for a message that would not come back the same, and wants an object of
     exactly `kind`; `open` gives back an equal object and does not fail.
+
+    A box of the class `Box` itself is opened by `build(decode(box.frame))` too: the generated receivers do
+    that. Both are None where every box has riders.
     """
 
     kind: type
@@ -64,6 +67,8 @@ class Codec:
     mutable: str | None
     seal: Callable[[Any], "Box[Any]"] = attrs.field(repr=False)
     open: Callable[["Box[Any]"], Any] = attrs.field(repr=False)
+    decode: Callable[[bytes], Any] | None = attrs.field(default=None, repr=False)
+    build: Callable[[Any], Any] | None = attrs.field(default=None, repr=False)
 
 
 class Box(msgspec.Struct, Generic[T_co], frozen=True, gc=False, eq=False):
@@ -256,7 +261,17 @@ def _held_codec(kind: type) -> Codec:
 def _make(kind: type, declared: Any, scope: Mapping[str, Any]) -> Codec:
     check = getattr(kind, _SWITCH, (True, True))[1]
     made = generate(kind, declared, scope, check, _BOXES)
-    codec = Codec(kind, made.source, made.rides, made.whole, made.mutable, made.seal, made.open)
+    codec = Codec(
+        kind,
+        made.source,
+        made.rides,
+        made.whole,
+        made.mutable,
+        made.seal,
+        made.open,
+        made.decode,
+        made.build,
+    )
     made.namespace["codec"] = codec
     return codec
 

@@ -10,7 +10,8 @@ import builtins
 import datetime as dt
 import itertools
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import attrs
@@ -68,7 +69,10 @@ class BoxClasses:
 
 @attrs.frozen(eq=False)
 class Generated:
-    """What was made for one class. `namespace` wants the codec, as `codec`, before the functions are used."""
+    """What was made for one class. `namespace` wants the codec, as `codec`, before the functions are used.
+
+    `decode` and `build` are the two steps of opening a box that has no riders, if there are such boxes.
+    """
 
     source: str
     rides: Mapping[str, str]
@@ -77,6 +81,8 @@ class Generated:
     seal: Callable[[Any], Any]
     open: Callable[[Any], Any]
     namespace: dict[str, Any]
+    decode: Callable[[bytes], Any] | None = None
+    build: Callable[[Any], Any] | None = None
 
 
 class _Owner:
@@ -96,6 +102,7 @@ def generate(
     whole = why_whole(kind)
     rides: dict[str, str] = {}
     mutable = None
+    steps: tuple[str, str] | None = None
     if whole is not None:
         _write_whole(writer, name, seal, open_, writer.bind(boxes.riding, "RidingBox"))
     else:
@@ -107,11 +114,15 @@ def generate(
         writer.namespace["seal_loosely"], writer.namespace["open_loosely"] = _loosely(
             record, writer.namespace, boxes
         )
-        _Generator(writer, record, check, boxes).write(name, seal, open_)
+        steps = _Generator(writer, record, check, boxes).write(name, seal, open_)
     namespace, owner = writer.namespace, _Owner()
     namespace |= {"__name__": kind.__module__, "__owner__": owner}
     compile_source(f"<orchestra generated box {name}>", writer.source, namespace, owner)
-    return Generated(writer.source, rides, whole, mutable, namespace[seal], namespace[open_], namespace)
+    made = Generated(writer.source, rides, whole, mutable, namespace[seal], namespace[open_], namespace)
+    if steps is None:
+        return made
+    decode, build = steps
+    return attrs.evolve(made, decode=namespace[decode], build=namespace[build])
 
 
 def _write_whole(writer: Writer, name: str, seal: str, open_: str, box: str) -> None:
@@ -161,8 +172,11 @@ class _Generator:
         self.helpers: dict[int, tuple[str, str]] = {}
         self.constants: dict[frozenset[Any], frozenset[Any]] = {}
 
-    def write(self, name: str, seal: str, open_: str) -> None:
-        """Write both functions, after the helpers for the records within."""
+    def write(self, name: str, seal: str, open_: str) -> tuple[str, str] | None:
+        """Write both functions, after the helpers for the records within.
+
+        Return the names of the two steps of opening, where a box has no riders.
+        """
         writer = self.writer
         writer.line(f'"""How messages of {name} are boxed."""')
         for field, shape in self.packed.items():
@@ -173,7 +187,7 @@ class _Generator:
         writer.line("\n")
         self._write_seal(seal)
         writer.line("\n")
-        self._write_open(open_)
+        return self._write_open(open_)
 
     # Sealing.
 
@@ -225,48 +239,64 @@ class _Generator:
 
     # Opening.
 
-    def _write_open(self, name: str) -> None:
+    def _write_open(self, name: str) -> tuple[str, str] | None:
         writer = self.writer
-        self.local = writer.names.nested()
-        with_riders = bool(self.riding or self.loose)
-        expected = (
-            writer.bind(self.boxes.riding, "RidingBox")
-            if with_riders
-            else writer.bind(self.boxes.packed, "Box")
-        )
-        with writer.block(f"def {name}(box)"):
-            with writer.block(f"if type(box) is not {expected}"):
-                writer.line("return open_loosely(box)")
-            if with_riders:
+        decode = writer.bind(self._decoder(), "decode")
+        if self.riding or self.loose:
+            with self._opening(name, writer.bind(self.boxes.riding, "RidingBox")):
                 writer.line("riders = box.riders")
-            values = self._unpacked()
-            if values is None:
-                kind = writer.bind(self.record.kind, self.record.kind.__name__)
-                writer.line(f"return {kind}(*{self._decoded()})")
-            else:
-                self._write_build(self.record, values)
+                self._write_built(f"{decode}(box.frame)")
+            return None
+        build = self._builder()
+        with self._opening(name, writer.bind(self.boxes.packed, "Box")):
+            writer.line(f"return {build}({decode}(box.frame))")
+        return decode, build
 
-    def _unpacked(self) -> list[str] | None:
-        """Write the unpacking; return an expression for each field, or None for a splat of the frame."""
+    @contextmanager
+    def _opening(self, name: str, expected: str) -> Generator[None, None, None]:
+        self.local = self.writer.names.nested()
+        with self.writer.block(f"def {name}(box)"):
+            with self.writer.block(f"if type(box) is not {expected}"):
+                self.writer.line("return open_loosely(box)")
+            yield
+
+    def _builder(self) -> str:
+        """The name of what makes a message of its tree: the class, where that takes the tree as it is."""
+        writer, kind = self.writer, self.record.kind
+        straight = all(one.is_straight() for one in self.packed.values())
+        if straight and self.record.style == "struct" and self.record.positional == len(self.packed) == 1:
+            return writer.bind(kind, kind.__name__)
+        name = writer.names.unique(f"build_{kind.__name__}")
+        self.local = writer.names.nested()
+        tree = self.local.unique("tree")
+        with writer.block(f"def {name}({tree})"):
+            self._write_built(tree)
+        writer.line("\n")
+        return name
+
+    def _write_built(self, tree: str) -> None:
+        """Write the making of the message of an expression for its tree."""
         writer, record = self.writer, self.record
         names = {field: self.local.unique(field) for field in self.packed}
         straight = all(one.is_straight() for one in self.packed.values()) and not self.loose
         splat = len(names) > 1 and straight and not self.riding
         if splat and record.style == "struct" and record.positional == len(names):
-            return None
+            writer.line(f"return {writer.bind(record.kind, record.kind.__name__)}(*{tree})")
+            return
         if len(names) == 1 and straight:
-            values = {field: self._decoded() for field in names}
+            values = dict.fromkeys(names, tree)
         else:
             if names:
-                writer.line(f"{', '.join(names.values())} = {self._decoded()}")
+                writer.line(f"{', '.join(names.values())} = {tree}")
             values = {field: self._value(field, local) for field, local in names.items()}
         values |= {field: f"riders[{place}]" for place, field in enumerate(self.riding)}
-        return [values[field] for field in record.fields]
+        self._write_build(record, [values[field] for field in record.fields])
 
-    def _decoded(self) -> str:
+    def _decoder(self) -> Callable[[bytes], Any]:
+        if not self.packed:
+            return bytes
         wires = [Any if field in self.loose else one.wire() for field, one in self.packed.items()]
-        decoder = msgspec.msgpack.Decoder(wires[0] if len(wires) == 1 else of(tuple, tuple(wires)))
-        return f"{self.writer.bind(decoder.decode, 'decode')}(box.frame)"
+        return msgspec.msgpack.Decoder(wires[0] if len(wires) == 1 else of(tuple, tuple(wires))).decode
 
     def _value(self, field: str, local: str) -> str:
         shape = self.packed[field]

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import attrs
 
-from orchestra.box import BOXES
+from orchestra.box import BOXES, Box
 from orchestra.generate.names import kind_name, lane_name
 from orchestra.generate.outbox import OUTGOING, receivers_of
 from orchestra.generate.writer import Writer
@@ -179,8 +179,12 @@ def _write_fair_take(writer: Writer, first: str, then: str | None, unless: str) 
 def write_open(writer: Writer, receipt: Receipt) -> None:
     """Write the opening of what was taken, where it may be a box."""
     if receipt.opens:
-        boxes = writer.bind(BOXES, "BOXES")
-        with writer.block(f"if message.__class__ in {boxes}"):
+        box, boxes = writer.bind(Box, "Box"), writer.bind(BOXES, "BOXES")
+        with writer.block(f"if type(message) is {box}"):
+            writer.line("codec = message.codec")
+            writer.line("build, decode = codec.build, codec.decode")
+            writer.line("message = build(decode(message.frame))")
+        with writer.block(f"elif message.__class__ in {boxes}"):
             writer.line("message = message.codec.open(message)")
 
 

@@ -861,3 +861,48 @@ def test_a_class_that_replaces_another_of_its_name_gets_a_codec_of_its_own() -> 
     gc.collect()
     assert gone() is None
     del space["Remade"]
+
+
+@pytest.mark.parametrize("message", [Item("a", 1.5), Empty(), Slotted(1), Pair(1, "a"), KwChild(3, b=1)])
+def test_the_two_steps_of_opening_are_the_opening(message: Any) -> None:
+    codec = codec_of(type(message))
+    box = codec.seal(message)
+    assert type(box) is Box and codec.decode is not None and codec.build is not None
+    assert same(codec.build(codec.decode(box.frame)), message)
+
+
+@pytest.mark.parametrize("kind", [Plain, message_class(Any), message_class(list[Any])])
+def test_what_always_has_riders_is_opened_in_one(kind: Any) -> None:
+    assert codec_of(kind).decode is None and codec_of(kind).build is None
+
+
+@pytest.mark.parametrize("kinds", [dict[str, list[int]], list[dict[str, int]], dict[str, dict[str, Item]]])
+def test_the_values_of_a_dict_are_checked_each(kinds: Any) -> None:
+    bad: Any = Item("a", 1.0, "x")  # type: ignore[arg-type]  # the mistake
+    values: dict[Any, tuple[Any, Any, str]] = {
+        dict[str, list[int]]: ({"a": [1], "b": []}, {"a": [1], "b": [1, 2.0]}, "value['b'][1]"),
+        list[dict[str, int]]: ([{"a": 1}, {}], [{"a": 1}, {"b": "x"}], "value[1]['b']"),
+        dict[str, dict[str, Item]]: (
+            {"a": {"b": Item("c", 1.5)}},
+            {"a": {"b": Item("c", 1.5), "d": bad}},
+            "value['a']['d'].count",
+        ),
+    }
+    good, wrong, path = values[kinds]
+    assert type(Box.seal(message_class(kinds)(good))) is Box
+    comes_back(kinds, good)
+    refused(kinds, wrong, path=path)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "value"),
+    [
+        (list[dict[str, int]], [{"a": 1}, {Word.YES: 1}]),
+        (dict[str, int], {"a": 1, Word.YES: 2}),
+        (list[dict[str, int]], [{"a": 1}, {"b": Level.ONE}]),
+        (list[dict[str, int]], [{"a": 1}, collections.OrderedDict(b=1)]),
+    ],
+)
+def test_a_subclass_in_a_dict_among_others_is_refused(kinds: Any, value: Any) -> None:
+    with pytest.raises(BoxError):
+        Box.seal(message_class(kinds)(value))

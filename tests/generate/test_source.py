@@ -149,7 +149,7 @@ MESSAGES = (
     "message priority kind lane box post inboxes send try_send inbox signals left recv try_recv recv_signal "
     "following taken ctx actor part work serve budget scheduler ready signal error on_signal park NORMAL Box "
     "Closed Priority list str len isinstance StopAsyncIteration BaseException print match case type _ soft "
-    "normal high take_normal normal_queue normal_taken seal_Line größe Ünï 名前"
+    "normal high take_normal normal_queue normal_taken seal_Line codec build decode größe Ünï 名前"
 ).split()
 
 
@@ -272,12 +272,13 @@ def test_classes_of_one_name_from_two_modules_are_two_messages(boxed: bool) -> N
 
 METHODS = (
     "message priority_ kind signals budget inbox ctx actor part park handle_ normal normal_queue take_normal "
-    "taken work serve left list isinstance"
+    "taken work serve left list isinstance codec build decode"
 ).split()
 
 
+@pytest.mark.parametrize("boxed", [False, True], ids=["", "boxed"])
 @pytest.mark.parametrize("name", METHODS)
-def test_a_handler_may_have_any_name(name: str) -> None:
+def test_a_handler_may_have_any_name(name: str, boxed: bool) -> None:
     def on_line(self: Any, ctx: Any, message: Any) -> None:
         self.got.append(message)
 
@@ -287,7 +288,7 @@ def test_a_handler_may_have_any_name(name: str) -> None:
     other = message_class("Other")
     body = {name: handles(Line)(on_line), "other": handles(other)(on_other), "__init__": Takes.__init__}
     kind: Any = type("Handles", (Actor,), body)
-    app: Any = orchestra(signal=Halt, event=Halt)(
+    app: Any = orchestra(signal=Halt, event=Halt, boxed_messages=boxed)(
         type(
             "App",
             (),

@@ -79,7 +79,11 @@ def reader_receiver(inbox):
                 break
             await inbox.rest()
         left -= 1
-        if message.__class__ in BOXES:
+        if type(message) is Box:
+            codec = message.codec
+            build, decode = codec.build, codec.decode
+            message = build(decode(message.frame))
+        elif message.__class__ in BOXES:
             message = message.codec.open(message)
         inbox.hold(message)
         return message
@@ -106,7 +110,11 @@ def reader_receiver(inbox):
                 normal.relieve()
         else:
             return inbox.nothing()
-        if message.__class__ in BOXES:
+        if type(message) is Box:
+            codec = message.codec
+            build, decode = codec.build, codec.decode
+            message = build(decode(message.frame))
+        elif message.__class__ in BOXES:
             message = message.codec.open(message)
         inbox.hold(message)
         return message

@@ -135,7 +135,11 @@ def reader_receiver(inbox):
                 break
             await inbox.rest()
         left -= 1
-        if message.__class__ in BOXES:
+        if type(message) is Box:
+            codec = message.codec
+            build, decode = codec.build, codec.decode
+            message = build(decode(message.frame))
+        elif message.__class__ in BOXES:
             message = message.codec.open(message)
         if scheduler.began:
             inbox.current = message
@@ -160,7 +164,11 @@ def reader_receiver(inbox):
                 normal.relieve()
         else:
             return inbox.nothing()
-        if message.__class__ in BOXES:
+        if type(message) is Box:
+            codec = message.codec
+            build, decode = codec.build, codec.decode
+            message = build(decode(message.frame))
+        elif message.__class__ in BOXES:
             message = message.codec.open(message)
         if scheduler.began:
             inbox.current = message
@@ -221,7 +229,11 @@ def keeper_worker(inbox, ctx, actor, part):
                         normal.relieve()
                 else:
                     break
-                if message.__class__ in BOXES:
+                if type(message) is Box:
+                    codec = message.codec
+                    build, decode = codec.build, codec.decode
+                    message = build(decode(message.frame))
+                elif message.__class__ in BOXES:
                     message = message.codec.open(message)
                 budget -= 1
                 kind = message.__class__
@@ -307,7 +319,11 @@ def tally_worker(inbox, ctx, actor, part):
                     await park
                     continue
                 left -= 1
-                if message.__class__ in BOXES:
+                if type(message) is Box:
+                    codec = message.codec
+                    build, decode = codec.build, codec.decode
+                    message = build(decode(message.frame))
+                elif message.__class__ in BOXES:
                     message = message.codec.open(message)
                 await handle(ctx, message)
                 message = None
@@ -363,7 +379,11 @@ def ledger_worker(inbox, ctx, actor, part):
                 except IndexError:
                     continue  # a stop has taken it away
                 if message is not None:
-                    if message.__class__ in BOXES:
+                    if type(message) is Box:
+                        codec = message.codec
+                        build, decode = codec.build, codec.decode
+                        message = build(decode(message.frame))
+                    elif message.__class__ in BOXES:
                         message = message.codec.open(message)
                     handle(ctx, message)
                 elif signals:
@@ -417,7 +437,11 @@ def log_worker(inbox, ctx, actor, part):
                     normal_count += 1
                 else:
                     break
-                if message.__class__ in BOXES:
+                if type(message) is Box:
+                    codec = message.codec
+                    build, decode = codec.build, codec.decode
+                    message = build(decode(message.frame))
+                elif message.__class__ in BOXES:
                     message = message.codec.open(message)
                 budget -= 1
                 handle(ctx, message)
