@@ -92,18 +92,17 @@ endif
 # The newest environment, or the first one where there is no other. Eager tasks came with 3.12.
 LOOPS_VENV = $(if $(wildcard $(NEWEST_VENV)/bin/python),$(NEWEST_VENV),$(VENV))
 
-loops: env env-newest
-	for loop in debug uvloop eager; do \
-		echo "tests with --loop $$loop"; \
-		$(LOOPS_VENV)/bin/python -m pytest -q $(RUNNING_TESTS) --loop $$loop || exit 1; \
-	done
+loops: loop-debug loop-uvloop loop-eager
 
-# One after the other, also under make -j: the tests measure time.
+loop-%: env env-newest
+	@echo "tests with --loop $*"
+	$(LOOPS_VENV)/bin/python -m pytest -q $(RUNNING_TESTS) --loop $*
+
+# Two at a time: what the tests say of time has wide margins.
 test:
+	$(MAKE) env env-newest
 	$(MAKE) lint
-	$(MAKE) pytest
-	$(MAKE) pytest-newest
-	$(MAKE) loops
+	$(MAKE) -j2 --output-sync=target pytest pytest-newest loops
 	@echo "tested on Python $(PYTHON_VERSION)$(if $(filter-out $(PYTHON_VERSION),$(NEWEST_VERSION)), and $(NEWEST_VERSION))"
 
 docs: $(VENV)/.ready-docs-$(PYTHON_VERSION)
