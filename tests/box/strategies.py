@@ -106,6 +106,11 @@ class Frozen(msgspec.Struct, frozen=True):
     name: str = ""
 
 
+class Bounded(msgspec.Struct):
+    n: Annotated[int, msgspec.Meta(ge=5)]
+    names: Annotated[list[str], msgspec.Meta(max_length=1)]
+
+
 class Node(msgspec.Struct):
     n: int
     kids: "list[Node]" = []
@@ -262,6 +267,17 @@ SPELLINGS: list[Typed] = [
 CLASSES: list[Typed] = [
     *(Typed(kind, alike(kind)) for kind in (Item, Likewise, Grown, Data, Defined)),
     *(Typed(kind, alike(kind), True) for kind in (Named, Frozen)),
+    Typed(Bounded, st.builds(Bounded, INTS, st.lists(TEXT, max_size=2))),
+    Typed(
+        Page[int] | Page[str],
+        st.one_of(st.builds(Page, FEW), st.builds(Page, st.lists(TEXT, max_size=2), TEXT)),
+    ),
+    Typed(list[int] | list[str], st.one_of(FEW, st.lists(TEXT, max_size=2))),
+    Typed(
+        dict[str, int] | dict[int, str],
+        st.one_of(st.dictionaries(TEXT, INTS, max_size=2), st.dictionaries(INTS, TEXT, max_size=2)),
+    ),
+    Typed(tuple[int, str] | tuple[str, ...], st.one_of(st.tuples(INTS, TEXT), st.tuples(TEXT, TEXT))),
     Typed(
         Node,
         st.recursive(
@@ -287,7 +303,6 @@ CLASSES: list[Typed] = [
         ),
     ),
 ]
-LEAVES: list[Typed] = [*PLAIN, *MOMENTS, *MEMBERS, *RIDERS, *SPELLINGS, *CLASSES]
 FOREIGN: list[Any] = [
     object(),
     Text("x"),
@@ -305,7 +320,7 @@ if importlib.util.find_spec("numpy") is not None:
     import numpy as np
 
     ARRAYS = FEW.map(lambda items: np.array(items, dtype=float))
-    LEAVES += [
+    RIDERS += [
         Typed(np.ndarray, ARRAYS),
         Typed(np.ndarray[Any, np.dtype[np.float64]] | None, st.one_of(st.none(), ARRAYS)),
         Typed(np.float64, st.floats().map(np.float64)),
@@ -339,6 +354,18 @@ WRONG = st.one_of(
     st.sampled_from(FOREIGN),
 )
 """Values for any field: most do not keep to what is declared."""
+
+
+GROUPS: dict[str, list[Typed]] = {
+    "plain": PLAIN,
+    "moments": [*MOMENTS, *PLAIN[3:5]],
+    "members": [*MEMBERS, *PLAIN[3:5]],
+    "classes": [*CLASSES, *PLAIN[:2]],
+    "spellings": [*SPELLINGS, *PLAIN[:1]],
+    "riders": [*RIDERS, *PLAIN[:2]],
+    "all": [*PLAIN, *MOMENTS, *MEMBERS, *CLASSES, *SPELLINGS, *RIDERS],
+}
+"""Types by what is particular about them: those of a group meet each other often."""
 
 
 def containers(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
@@ -492,21 +519,13 @@ NAMED_TUPLE: Maker = ("named tuple", {})
 
 
 @st.composite
-def leaves(draw: st.DrawFn) -> Typed:
-    """A type of the tables above."""
-    return draw(st.sampled_from(LEAVES))
-
-
-@st.composite
 def makers(draw: st.DrawFn) -> Maker:
     """A style of class and its options."""
     return draw(st.one_of(STRUCTS, ATTRS, DATACLASSES, st.just(NAMED_TUPLE)))
 
 
-TYPES = st.recursive(leaves(), containers, max_leaves=6)
-
-
 @st.composite
-def messages(draw: st.DrawFn) -> Typed:
-    """A message class, and messages of it."""
-    return make_class(draw(st.lists(TYPES, min_size=1, max_size=4)), draw(makers()))
+def messages(draw: st.DrawFn, group: str) -> Typed:
+    """A message class with fields of the types of a group, and messages of it."""
+    types = st.recursive(st.sampled_from(GROUPS[group]), containers, max_leaves=6)
+    return make_class(draw(st.lists(types, min_size=1, max_size=4)), draw(makers()))

@@ -9,15 +9,16 @@ from typing import Any
 
 import attrs
 import msgspec
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestra.box import Box, RidingBox, codec_of
 from orchestra.errors import BoxError
-from tests.box.strategies import NAMES, WRONG, Tone, Typed, make_class, messages
+from tests.box.strategies import GROUPS, NAMES, WRONG, Tone, Typed, make_class, messages
 from tests.box.strictly import parts, same
 
-SLOW = settings(max_examples=150, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=50, suppress_health_check=list(HealthCheck))
 MUTABLE = (list, dict, set, bytearray, msgspec.Struct)
 
 
@@ -54,10 +55,11 @@ def hold(message: Any, box: Box[Any]) -> None:
     assert shared.keys() <= riding.keys(), (shared, box.codec.source)
 
 
+@pytest.mark.parametrize("group", GROUPS)
 @SLOW
 @given(st.data())
-def test_a_message_of_any_class_comes_back_strictly_equal(data: st.DataObject) -> None:
-    kind, values, _ = data.draw(messages())
+def test_a_message_of_any_class_comes_back_strictly_equal(group: str, data: st.DataObject) -> None:
+    kind, values, _ = data.draw(messages(group))
     codec = codec_of(kind)
     assert codec.whole is None
     for message in data.draw(st.lists(values, min_size=1, max_size=3)):
@@ -117,12 +119,13 @@ def spoil(data: st.DataObject, message: Any) -> None:
             return
 
 
+@pytest.mark.parametrize("group", GROUPS)
 @SLOW
 @given(st.data())
 def test_a_message_that_breaks_its_declaration_comes_back_strictly_equal_or_is_refused(
-    data: st.DataObject,
+    group: str, data: st.DataObject
 ) -> None:
-    kind, values, _ = data.draw(messages())
+    kind, values, _ = data.draw(messages(group))
     codec = codec_of(kind)
     message = data.draw(values)
     spoil(data, message)
@@ -148,10 +151,11 @@ def disturb(value: Any) -> None:
         value.clear()
 
 
+@pytest.mark.parametrize("group", GROUPS)
 @SLOW
 @given(st.data())
-def test_what_the_sender_changes_after_the_seal_never_shows(data: st.DataObject) -> None:
-    kind, values, _ = data.draw(messages())
+def test_what_the_sender_changes_after_the_seal_never_shows(group: str, data: st.DataObject) -> None:
+    kind, values, _ = data.draw(messages(group))
     codec = codec_of(kind)
     message = data.draw(values)
     box = codec.seal(message)

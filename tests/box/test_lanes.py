@@ -31,7 +31,7 @@ from orchestra import (
 )
 from orchestra.box import RidingBox
 from tests.box.lanes import boxing, deliver, fan
-from tests.box.strategies import messages
+from tests.box.strategies import GROUPS, messages
 from tests.box.strictly import same
 from tests.box.test_exactness import disturb, hold, spoil
 from tests.runtime.players import Bell, Calls, Collects, Gated, Knock, Note, turns, until, within
@@ -54,10 +54,11 @@ def spoiled(message: Draft) -> Draft:
     return message
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@pytest.mark.parametrize("group", GROUPS)
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_what_arrives_is_what_was_sent_or_the_sender_is_told(data: st.DataObject) -> None:
-    kind, values, _ = data.draw(messages())
+def test_what_arrives_is_what_was_sent_or_the_sender_is_told(group: str, data: st.DataObject) -> None:
+    kind, values, _ = data.draw(messages(group))
     sent = data.draw(st.lists(values, min_size=1, max_size=3))
     if data.draw(st.booleans()):
         spoil(data, sent[0])
