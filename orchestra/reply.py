@@ -21,6 +21,10 @@ class Answerable(Protocol):
     def forgotten(self) -> None: ...
 
 
+_NOBODY: Any = None
+"""What a reply that is made by hand stands for; it is refused."""
+
+
 class Reply(Generic[T_contra]):
     """What a request has in a field, to be answered once: `message.reply.send(7)`.
 
@@ -40,8 +44,8 @@ class Reply(Generic[T_contra]):
 
     __orchestra_whole__: ClassVar[str] = "what waits for it is in this process"
 
-    def __init__(self, pending: Answerable | None = None) -> None:
-        if pending is None or not hasattr(pending, "forgotten"):
+    def __init__(self, pending: Answerable = _NOBODY) -> None:
+        if not hasattr(pending, "forgotten"):
             raise TypeError("a Reply is made by an ask: await ctx.ask(lambda reply: Request(..., reply))")
         self._pending = pending
 
