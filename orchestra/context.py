@@ -235,7 +235,7 @@ class Context(Generic[In, Out, Signal]):
         TimeoutError after `timeout` seconds (None: no limit), which begin with the call and count the wait
         for room in the receiver's lane. Raises `Deadlock`, before anything is sent, when this subsystem
         would wait for itself: over any number of others that wait in an ask or for room. And whatever `send`
-        raises.
+        raises; TypeError and ValueError for what is no time limit.
 
         While a handler or `run` waits here its subsystem takes no other message; in a drain it counts as at
         work. Cancelling ends the wait: a later answer is ignored and counted.

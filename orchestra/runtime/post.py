@@ -124,12 +124,11 @@ class Post:
                 note(lane, outcome)
             return outcome
         offered = offer(places, lambda lane, entry: lane.admit(entry, message, overflow), note)
-        redeemed = await _redeem_all(offered.tickets, message, note)
-        every = len(offered.tickets) == len(places) and not others
         try:
-            return decided(offered.outcome(redeemed, every=every))
+            every = len(offered.tickets) == len(places) and not others
+            return decided(offered.outcome(await _redeem_all(offered.tickets, message, note), every=every))
         finally:
-            del offered, redeemed
+            del offered
 
     def spread_now(
         self, places: Places, message: Any, overflow: Overflow | None = None, note: Note = _ignore

@@ -180,3 +180,30 @@ def test_what_a_handler_has_awaited_is_not_kept(stays: bool) -> None:
             await running.stop(0)
 
     run(main())
+
+
+def test_an_error_in_one_lane_is_gone_when_the_wait_for_another_is_cancelled() -> None:
+    @orchestra(signal=Bell, event=Knock)
+    class Both:
+        a: Acts = subsystem(consumes=ToA, subscribes=[ToAll], sends=[ToAll], message_capacity=1)
+        b: Acts = subsystem(subscribes=[ToAll], message_capacity=1)
+
+    async def to_itself_too(ctx: Any, message: Any) -> None:
+        if message.__class__ is ToAll:
+            return
+        with contextlib.suppress(Full):
+            ctx.try_send(ToAll())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1):
+                await ctx.send(ToAll(message.reply))
+
+    async def main() -> None:
+        async with start(Both(a=Acts(to_itself_too), b=Acts(sleep)), dead_letters=lambda _: None) as running:
+            for _ in range(2):
+                running.try_send(ToAll())
+                await turns()
+            with pytest.raises(NoReply, match="'a': the reply was dropped without an answer"):
+                await running.ask(ToA, timeout=5)
+            await running.stop(0)
+
+    run(main())

@@ -48,13 +48,12 @@ class ThreadPost(Post):
             return cast(SharedLane, lane).admit_in_thread(bell, entry, message, overflow)
 
         offered = offer(places, admit)
-        waits = cast(list[tuple[SharedLane, Ticket, Any]], offered.tickets)
-        redeemed = redeem_in_thread(waits, bell, message)
-        every = len(waits) == len(places) and not others
         try:
-            return decided(offered.outcome(redeemed, every=every))
+            waits = cast(list[tuple[SharedLane, Ticket, Any]], offered.tickets)
+            every = len(waits) == len(places) and not others
+            return decided(offered.outcome(redeem_in_thread(waits, bell, message), every=every))
         finally:
-            del offered, redeemed
+            del offered
 
     def _count_planned(self, name: str) -> None:
         self._door.post(partial(super()._count_planned, name))
