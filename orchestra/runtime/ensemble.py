@@ -4,6 +4,7 @@ import asyncio
 import math
 import os
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import partial
 from threading import get_ident
 from typing import Any
@@ -200,7 +201,8 @@ class Ensemble:
         self.door.disown()
         self.asks.disown()
         if not self.ended.done():
-            self.ended.set_result(None)
+            with suppress(RuntimeError):  # a loop in debug mode knows that this is another thread
+                self.ended.set_result(None)
 
     def cancel(self) -> None:
         """Cancel every part that still runs; a second time changes nothing."""
