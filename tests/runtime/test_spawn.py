@@ -829,4 +829,5 @@ def test_eager_tasks_are_owned_as_well() -> None:
             assert running.meters()["worker"].restarts == 1
         assert worker.hooks == ["started", "stopped"] * 2
 
-    within(10, main())
+    with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+        runner.run(asyncio.wait_for(main(), 10))

@@ -100,7 +100,8 @@ def with_eager_tasks(main: Callable[[], Awaitable[None]]) -> None:
         asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
         await main()
 
-    plain(eager)
+    with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+        runner.run(eager())
 
 
 @pytest.mark.parametrize("main", [play, wait_in_line])
