@@ -102,7 +102,7 @@ loop-%: env env-newest
 test:
 	$(MAKE) env env-newest
 	$(MAKE) lint
-	$(MAKE) -j2 --output-sync=target pytest pytest-newest
+	$(MAKE) -j2 --output-sync=target pytest pytest-newest loops
 	@echo "tested on Python $(PYTHON_VERSION)$(if $(filter-out $(PYTHON_VERSION),$(NEWEST_VERSION)), and $(NEWEST_VERSION))"
 
 docs: $(VENV)/.ready-docs-$(PYTHON_VERSION)

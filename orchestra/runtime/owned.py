@@ -34,9 +34,13 @@ class Owned:
         except RuntimeError:
             coroutine.close()
             raise
-        task = loop.create_task(coroutine, name=name or getattr(coroutine, "__qualname__", None))
-        self._tasks.add(task)
-        self._inbox.employ(task)
+        name = name or getattr(coroutine, "__qualname__", None)
+        if loop.get_task_factory() is None:
+            task = loop.create_task(coroutine, name=name)
+        else:
+            task = loop.create_task(self._held_at_once(coroutine), name=name)
+            task.add_done_callback(lambda _: coroutine.close())
+        self._hold(task)
         task.add_done_callback(self._left)
         return task
 
@@ -59,6 +63,17 @@ class Owned:
 
     def __bool__(self) -> bool:
         return bool(self._tasks)
+
+    async def _held_at_once(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine whose task may take its first step before `create_task` returns: an eager one."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._hold(task)
+        return await coroutine
+
+    def _hold(self, task: "asyncio.Task[Any]") -> None:
+        self._tasks.add(task)
+        self._inbox.employ(task)
 
     def _left(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
