@@ -15,6 +15,8 @@ from orchestra.generate.receiving import (
     write_lanes,
     write_nonlocal,
     write_open,
+    write_pacing,
+    write_pause,
     write_relief,
     write_take,
     write_taken,
@@ -79,13 +81,15 @@ def write_worker(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, fun
         methods = _write_methods(writer, subsystem)
         if not synchronous:
             writer.line("park = inbox.park")
-        write_lanes(writer, receipt)
+        write_lanes(writer, receipt, paced=not synchronous)
+        if not synchronous:
+            write_pacing(writer, receipt)
         writer.line()
         if synchronous:
             _write_work(writer, subsystem, receipt, methods)
         else:
             _write_serve(writer, subsystem, receipt, methods)
-        write_taken(writer, receipt)
+        write_taken(writer, receipt, paced=not synchronous)
         writer.line()
         writer.line(f"return {'work' if synchronous else 'serve'}, taken")
 
@@ -115,11 +119,10 @@ def _write_work(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, meth
                 with writer.block("if signals"):
                     _write_signal(writer, subsystem)
                 with held(writer, receipt):
-                    write_take(writer, receipt, "if", batch=True)
+                    write_take(writer, receipt, "if", batch=True, paced="budget -= 1")
                     with writer.block("else"):
                         writer.line("break")
                 write_open(writer, receipt)
-                writer.line("budget -= 1")
                 _write_choice(writer, subsystem, methods)
         with writer.block("except BaseException as error"):
             write_count(writer, receipt, begin=False)
@@ -141,21 +144,17 @@ def _write_work(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, meth
 
 def _write_serve(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, methods: Methods) -> None:
     with writer.block("async def serve()"):
-        write_nonlocal(writer, receipt)
+        write_nonlocal(writer, receipt, paced=True)
         writer.line("message = None")
-        writer.line("left = 1")
         with writer.block("try"):
             with writer.block("while True"):
                 with writer.block("if signals"):
                     _write_signal(writer, subsystem)
-                with writer.block("if not left"):
-                    writer.line("left = await inbox.breathe()")
-                    writer.line("continue")
+                write_pause(writer, receipt)
                 if receipt.shared:
                     _write_shared_take(writer, receipt)
                 else:
                     _write_take_or_park(writer, receipt)
-                writer.line("left -= 1")
                 write_open(writer, receipt)
                 _write_choice(writer, subsystem, methods)
                 writer.line("message = None")
@@ -165,7 +164,7 @@ def _write_serve(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, met
 
 
 def _write_take_or_park(writer: Writer, receipt: Receipt) -> None:
-    write_take(writer, receipt, "if")
+    write_take(writer, receipt, "if", paced="left -= 1")
     with writer.block("elif inbox.over"):
         writer.line("return")
     with writer.block("else"):
@@ -177,7 +176,7 @@ def _write_take_or_park(writer: Writer, receipt: Receipt) -> None:
 def _write_shared_take(writer: Writer, receipt: Receipt) -> None:
     """Write the same for an inbox that threads put into: nothing is awaited under its lock."""
     with held(writer, receipt):
-        write_take(writer, receipt, "if")
+        write_take(writer, receipt, "if", paced="left -= 1")
     with writer.block("if message is None"):
         with writer.block("if inbox.over"):
             writer.line("return")

@@ -52,6 +52,16 @@ class Receipt:
         """The local name of a lane."""
         return lane_name("", lane.priority).removeprefix("_")
 
+    @property
+    def names(self) -> list[str]:
+        """The local names of the lanes."""
+        return [self.lane(lane) for lane in self.lanes]
+
+    @property
+    def sole(self) -> bool:
+        """Whether there is one lane, so that what counts down to the next pause counts its messages too."""
+        return len(self.lanes) == 1 and self.fairness is None
+
 
 def _is_circular(plan: Plan, name: str) -> bool:
     """Whether a subsystem may send to itself, over any number of others."""
@@ -74,10 +84,10 @@ def write_receiver(writer: Writer, receipt: Receipt, function: str) -> None:
     """
     with writer.block(f"def {function}(inbox)"):
         writer.line(f'"""How {receipt.name} receives: signals, then {told(receipt)}."""')
-        write_lanes(writer, receipt)
+        write_lanes(writer, receipt, paced=True)
         if not receipt.circular and receipt.name != OUTGOING:
             writer.line("scheduler = inbox.scheduler")
-        writer.line("left = 1")
+        write_pacing(writer, receipt)
         _write_waiting(writer, receipt, "recv")
         _write_following(writer)
         _write_try_recv(writer, receipt)
@@ -86,12 +96,12 @@ def write_receiver(writer: Writer, receipt: Receipt, function: str) -> None:
             with writer.block("while not signals"):
                 writer.line("await inbox.rest_for_signal()")
             writer.line("return inbox.take_signal()")
-        write_taken(writer, receipt)
+        write_taken(writer, receipt, paced=True)
         writer.line()
         writer.line("return recv, try_recv, recv_signal, following, taken")
 
 
-def write_lanes(writer: Writer, receipt: Receipt) -> None:
+def write_lanes(writer: Writer, receipt: Receipt, *, paced: bool = False) -> None:
     """Write the local names that taking from the lanes needs."""
     writer.line("signals = inbox.signals")
     if receipt.locked:
@@ -99,13 +109,35 @@ def write_lanes(writer: Writer, receipt: Receipt) -> None:
     if receipt.fairness is not None:
         writer.line(f"turns = inbox.turns({receipt.fairness})")
         return
-    names = [receipt.lane(lane) for lane in receipt.lanes]
+    names = receipt.names
     writer.line(f"{', '.join(names)} = inbox.lanes" if len(names) > 1 else f"({names[0]},) = inbox.lanes")
     for name in names:
         writer.line(f"{name}_queue = {name}.queue")
         writer.line(f"take_{name} = {name}_queue.popleft")
-    for name in names:
-        writer.line(f"{name}_taken = 0")
+    if not (paced and receipt.sole):
+        for name in names:
+            writer.line(f"{name}_taken = 0")
+
+
+def write_pacing(writer: Writer, receipt: Receipt) -> None:
+    """Write the count of messages to take until the others have their turn.
+
+    Where that counts the messages of the only lane too, the taken ones are those allowed but for what is left.
+    """
+    writer.line("allowed = left = 1" if receipt.sole else "left = 1")
+
+
+def write_pause(writer: Writer, receipt: Receipt) -> None:
+    """Write the pause after as many messages as were allowed, which is short where nobody else is ready."""
+    with writer.block("if not left"):
+        if receipt.sole:
+            writer.line("left, allowed = 1, allowed + 1  # also when it is cancelled: the others have run")
+            writer.line("more = inbox.more() or await inbox.breathe()")
+            writer.line("left, allowed = left + more, allowed + more")
+        else:
+            writer.line("left = 1  # also when it is cancelled: the others have run")
+            writer.line("left += inbox.more() or await inbox.breathe()")
+        writer.line("continue")
 
 
 @contextmanager
@@ -124,22 +156,27 @@ def write_take(
     first: str,
     *,
     batch: bool = False,
+    paced: str | None = None,
     then: str | None = None,
     unless: str = "",
 ) -> None:
     """Write the branches that take one message from the most urgent lane that has one.
 
     In a batch, during which nobody else runs, messages are counted by small local numbers, to be added up at
-    its end, and there `write_relief` is enough for lanes that block.
+    its end, and there `write_relief` is enough for lanes that block. `paced` is the statement that counts down
+    to the next pause; in an only lane no other count is needed.
     """
     if receipt.fairness is not None:
-        _write_fair_take(writer, first, then, unless)
+        _write_fair_take(writer, first, paced, then, unless)
         return
     for position, lane in enumerate(receipt.lanes):
         name = receipt.lane(lane)
         with writer.block(f"{first if position == 0 else 'elif'} {name}_queue{unless}"):
             writer.line(f"message = take_{name}()")
-            writer.line(f"{name}_count += 1" if batch else f"{name}_taken += 1")
+            if not (paced and receipt.sole):
+                writer.line(f"{name}_count += 1" if batch else f"{name}_taken += 1")
+            if paced:
+                writer.line(paced)
             if not (batch and isinstance(lane.overflow, Block)):
                 _write_relief(writer, name)
             if then is not None:
@@ -148,11 +185,11 @@ def write_take(
 
 def write_count(writer: Writer, receipt: Receipt, *, begin: bool) -> None:
     """Write the beginning of the count of a batch, or the adding up at its end."""
-    if receipt.fairness is not None:
-        return
-    for lane in receipt.lanes:
-        name = receipt.lane(lane)
-        writer.line(f"{name}_count = 0" if begin else f"{name}_taken += {name}_count")
+    if receipt.sole:
+        writer.line("allowed = budget" if begin else f"{receipt.names[0]}_taken += allowed - budget")
+    elif receipt.fairness is None:
+        for name in receipt.names:
+            writer.line(f"{name}_count = 0" if begin else f"{name}_taken += {name}_count")
 
 
 def write_relief(writer: Writer, receipt: Receipt) -> None:
@@ -167,10 +204,12 @@ def _write_relief(writer: Writer, name: str) -> None:
         writer.line(f"{name}.relieve()")
 
 
-def _write_fair_take(writer: Writer, first: str, then: str | None, unless: str) -> None:
+def _write_fair_take(writer: Writer, first: str, paced: str | None, then: str | None, unless: str) -> None:
     test = "not signals and " if unless else ""
     with writer.block(f"{first} {test}(lane := turns.next()) is not None"):
         writer.line("message = lane.queue.popleft()")
+        if paced:
+            writer.line(paced)
         _write_relief(writer, "lane")
         if then is not None:
             writer.line(then)
@@ -188,22 +227,25 @@ def write_open(writer: Writer, receipt: Receipt) -> None:
             writer.line("message = message.codec.open(message)")
 
 
-def write_nonlocal(writer: Writer, receipt: Receipt, *more: str) -> None:
+def write_nonlocal(writer: Writer, receipt: Receipt, *more: str, paced: bool = False) -> None:
     """Write the declaration of the variables that a nested function changes."""
-    counts = [] if receipt.fairness is not None else [f"{receipt.lane(lane)}_taken" for lane in receipt.lanes]
+    counts = [f"{name}_taken" for name in receipt.names] if receipt.fairness is None else []
+    if paced:
+        counts = ["allowed", "left"] if receipt.sole else [*counts, "left"]
     if counts or more:
         writer.line(f"nonlocal {', '.join([*counts, *more])}")
 
 
-def write_taken(writer: Writer, receipt: Receipt) -> None:
+def write_taken(writer: Writer, receipt: Receipt, *, paced: bool = False) -> None:
     """Write the function that tells how many messages were taken from each lane."""
     writer.line()
     with writer.block("def taken()"):
         if receipt.fairness is not None:
             writer.line("return tuple(turns.taken)")
-            return
-        counts = [f"{receipt.lane(lane)}_taken" for lane in receipt.lanes]
-        writer.line(f"return {', '.join(counts)}" if len(counts) > 1 else f"return ({counts[0]},)")
+        elif receipt.sole:
+            writer.line(f"return ({'allowed - left' if paced else f'{receipt.names[0]}_taken'},)")
+        else:
+            writer.line(f"return {', '.join(f'{name}_taken' for name in receipt.names)}")
 
 
 def told(receipt: Receipt) -> str:
@@ -215,18 +257,14 @@ def told(receipt: Receipt) -> str:
 def _write_waiting(writer: Writer, receipt: Receipt, name: str) -> None:
     writer.line()
     with writer.block(f"async def {name}()"):
-        write_nonlocal(writer, receipt, "left")
+        write_nonlocal(writer, receipt, paced=True)
         with writer.block("while True"):
             with writer.block("if signals"):
                 writer.line("return inbox.take_signal()")
-            with writer.block("if not left"):
-                writer.line("left = 1  # also when it is cancelled: the others have run")
-                writer.line("left = await inbox.breathe()")
-                writer.line("continue")
+            write_pause(writer, receipt)
             with held(writer, receipt):
-                write_take(writer, receipt, "if", then="break")
+                write_take(writer, receipt, "if", paced="left -= 1", then="break")
             writer.line("await inbox.rest()")
-        writer.line("left -= 1")
         write_open(writer, receipt)
         _write_hold(writer, receipt)
         writer.line("return message")
@@ -260,11 +298,14 @@ def _write_following(writer: Writer) -> None:
 def _write_try_recv(writer: Writer, receipt: Receipt) -> None:
     writer.line()
     with writer.block("def try_recv()"):
-        write_nonlocal(writer, receipt)
+        if receipt.sole:
+            writer.line("nonlocal allowed")
+        else:
+            write_nonlocal(writer, receipt)
         with writer.block("if signals"):
             writer.line("return inbox.take_signal()")
         with held(writer, receipt):
-            write_take(writer, receipt, "if")
+            write_take(writer, receipt, "if", paced="allowed += 1" if receipt.sole else None)
             with writer.block("else"):
                 writer.line("return inbox.nothing()")
         write_open(writer, receipt)

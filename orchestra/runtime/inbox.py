@@ -248,6 +248,11 @@ class Inbox:
         else:
             await self._wait_in(self._listeners)
 
+    def more(self) -> int:
+        """How many messages to take before the next pause, with none now: 0 when others are to run first."""
+        self.note_peaks()
+        return self.scheduler.more()
+
     async def breathe(self) -> int:
         """Let all others run once before taking more; return how many to take until the next time."""
         self._receives_again()
@@ -262,7 +267,6 @@ class Inbox:
         except BaseException:
             self._pass_on()
             raise
-        self.note_peaks()
         return self.scheduler.budget
 
     def hold(self, message: Any) -> None:
@@ -287,7 +291,8 @@ class Inbox:
     def note_peaks(self) -> None:
         """Remember how long the queues are; called once in a batch of messages."""
         for lane in self.lanes:
-            lane.peak = max(lane.peak, len(lane.queue))
+            if len(lane.queue) > lane.peak:
+                lane.peak = len(lane.queue)
 
     def nothing(self) -> None:
         """What `try_recv` gives when there is nothing: None, or `Closed` when nothing can come."""

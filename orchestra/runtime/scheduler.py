@@ -65,6 +65,17 @@ class Scheduler:
             )
         self._loop.call_soon(self._turn)
 
+    def more(self) -> int:
+        """How many messages a step whose budget is spent may handle with no pause.
+
+        That is 0 when others are ready, or its slice of time is over, or it runs outside a turn.
+        """
+        if self.ready or monotonic() - self.began >= SLICE:
+            return 0
+        if self.budget < BUDGET:
+            self.budget *= 2
+        return self.budget
+
     def poke(self) -> None:
         """Something came to rest outside a turn: look whether everything rests."""
         if self.on_rest is not None and not self.awake:
@@ -85,7 +96,9 @@ class Scheduler:
                         if spent >= 2 * SLICE:
                             self.budget = 1
                         break
-                    budget = self.budget = min(BUDGET, self.budget * 2)
+                    if self.budget < BUDGET:
+                        self.budget *= 2
+                    budget = self.budget
         finally:
             self.began = 0.0
             self.awake = bool(ready)

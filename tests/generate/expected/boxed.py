@@ -63,22 +63,23 @@ def reader_receiver(inbox):
                 return inbox.take_signal()
             if not left:
                 left = 1  # also when it is cancelled: the others have run
-                left = await inbox.breathe()
+                left += inbox.more() or await inbox.breathe()
                 continue
             if high_queue:
                 message = take_high()
                 high_taken += 1
+                left -= 1
                 if high.pressed:
                     high.relieve()
                 break
             elif normal_queue:
                 message = take_normal()
                 normal_taken += 1
+                left -= 1
                 if normal.pressed:
                     normal.relieve()
                 break
             await inbox.rest()
-        left -= 1
         if type(message) is Box:
             codec = message.codec
             build, decode = codec.build, codec.decode
@@ -202,7 +203,7 @@ def keeper_worker(inbox, ctx, actor, part):
     def work(budget):
         nonlocal normal_taken
         message = None
-        normal_count = 0
+        allowed = budget
         try:
             while budget:
                 if signals:
@@ -213,17 +214,16 @@ def keeper_worker(inbox, ctx, actor, part):
                     continue
                 if normal_queue:
                     message = take_normal()
-                    normal_count += 1
+                    budget -= 1
                     if normal.pressed:
                         normal.relieve()
                 else:
                     break
-                budget -= 1
                 on_line(ctx, message)
         except BaseException as error:
-            normal_taken += normal_count
+            normal_taken += allowed - budget
             return part.broke(error, message)
-        normal_taken += normal_count
+        normal_taken += allowed - budget
         if not budget:
             part.again()
         elif inbox.over:
@@ -328,26 +328,25 @@ def outgoing_receiver(inbox):
     (normal,) = inbox.lanes
     normal_queue = normal.queue
     take_normal = normal_queue.popleft
-    normal_taken = 0
-    left = 1
+    allowed = left = 1
 
     async def recv():
-        nonlocal normal_taken, left
+        nonlocal allowed, left
         while True:
             if signals:
                 return inbox.take_signal()
             if not left:
-                left = 1  # also when it is cancelled: the others have run
-                left = await inbox.breathe()
+                left, allowed = 1, allowed + 1  # also when it is cancelled: the others have run
+                more = inbox.more() or await inbox.breathe()
+                left, allowed = left + more, allowed + more
                 continue
             if normal_queue:
                 message = take_normal()
-                normal_taken += 1
+                left -= 1
                 if normal.pressed:
                     normal.relieve()
                 break
             await inbox.rest()
-        left -= 1
         return message
 
     async def following():
@@ -357,12 +356,12 @@ def outgoing_receiver(inbox):
             raise StopAsyncIteration from None
 
     def try_recv():
-        nonlocal normal_taken
+        nonlocal allowed
         if signals:
             return inbox.take_signal()
         if normal_queue:
             message = take_normal()
-            normal_taken += 1
+            allowed += 1
             if normal.pressed:
                 normal.relieve()
         else:
@@ -375,6 +374,6 @@ def outgoing_receiver(inbox):
         return inbox.take_signal()
 
     def taken():
-        return (normal_taken,)
+        return (allowed - left,)
 
     return recv, try_recv, recv_signal, following, taken

@@ -50,27 +50,26 @@ def reader_receiver(inbox):
     (normal,) = inbox.lanes
     normal_queue = normal.queue
     take_normal = normal_queue.popleft
-    normal_taken = 0
     scheduler = inbox.scheduler
-    left = 1
+    allowed = left = 1
 
     async def recv():
-        nonlocal normal_taken, left
+        nonlocal allowed, left
         while True:
             if signals:
                 return inbox.take_signal()
             if not left:
-                left = 1  # also when it is cancelled: the others have run
-                left = await inbox.breathe()
+                left, allowed = 1, allowed + 1  # also when it is cancelled: the others have run
+                more = inbox.more() or await inbox.breathe()
+                left, allowed = left + more, allowed + more
                 continue
             if normal_queue:
                 message = take_normal()
-                normal_taken += 1
+                left -= 1
                 if normal.pressed:
                     normal.relieve()
                 break
             await inbox.rest()
-        left -= 1
         if scheduler.began:
             inbox.current = message
         else:
@@ -84,12 +83,12 @@ def reader_receiver(inbox):
             raise StopAsyncIteration from None
 
     def try_recv():
-        nonlocal normal_taken
+        nonlocal allowed
         if signals:
             return inbox.take_signal()
         if normal_queue:
             message = take_normal()
-            normal_taken += 1
+            allowed += 1
             if normal.pressed:
                 normal.relieve()
         else:
@@ -106,7 +105,7 @@ def reader_receiver(inbox):
         return inbox.take_signal()
 
     def taken():
-        return (normal_taken,)
+        return (allowed - left,)
 
     return recv, try_recv, recv_signal, following, taken
 
@@ -162,7 +161,7 @@ def counter_worker(inbox, ctx, actor, part):
     def work(budget):
         nonlocal normal_taken
         message = None
-        normal_count = 0
+        allowed = budget
         try:
             while budget:
                 if signals:
@@ -170,15 +169,14 @@ def counter_worker(inbox, ctx, actor, part):
                     continue
                 if normal_queue:
                     message = take_normal()
-                    normal_count += 1
+                    budget -= 1
                 else:
                     break
-                budget -= 1
                 handle(ctx, message)
         except BaseException as error:
-            normal_taken += normal_count
+            normal_taken += allowed - budget
             return part.broke(error, message)
-        normal_taken += normal_count
+        normal_taken += allowed - budget
         if normal.pressed:
             normal.relieve()
         if not budget:
@@ -216,12 +214,11 @@ def total_worker(inbox, ctx, actor, part):
     (normal,) = inbox.lanes
     normal_queue = normal.queue
     take_normal = normal_queue.popleft
-    normal_taken = 0
+    allowed = left = 1
 
     async def serve():
-        nonlocal normal_taken
+        nonlocal allowed, left
         message = None
-        left = 1
         try:
             while True:
                 if signals:
@@ -231,11 +228,13 @@ def total_worker(inbox, ctx, actor, part):
                         await on_signal(ctx, signal)
                     continue
                 if not left:
-                    left = await inbox.breathe()
+                    left, allowed = 1, allowed + 1  # also when it is cancelled: the others have run
+                    more = inbox.more() or await inbox.breathe()
+                    left, allowed = left + more, allowed + more
                     continue
                 if normal_queue:
                     message = take_normal()
-                    normal_taken += 1
+                    left -= 1
                     if normal.pressed:
                         normal.relieve()
                 elif inbox.over:
@@ -244,7 +243,6 @@ def total_worker(inbox, ctx, actor, part):
                     inbox.idle = True
                     await park
                     continue
-                left -= 1
                 await handle(ctx, message)
                 message = None
         except BaseException:
@@ -252,7 +250,7 @@ def total_worker(inbox, ctx, actor, part):
             raise
 
     def taken():
-        return (normal_taken,)
+        return (allowed - left,)
 
     return serve, taken
 

@@ -31,7 +31,7 @@ def watch_worker(inbox, ctx, actor, part):
     def work(budget):
         nonlocal normal_taken
         message = None
-        normal_count = 0
+        allowed = budget
         try:
             while budget:
                 if signals:
@@ -44,15 +44,14 @@ def watch_worker(inbox, ctx, actor, part):
                     continue
                 if normal_queue:
                     message = take_normal()
-                    normal_count += 1
+                    budget -= 1
                 else:
                     break
-                budget -= 1
                 on_line(ctx, message)
         except BaseException as error:
-            normal_taken += normal_count
+            normal_taken += allowed - budget
             return part.broke(error, message)
-        normal_taken += normal_count
+        normal_taken += allowed - budget
         if normal.pressed:
             normal.relieve()
         if not budget:
@@ -116,12 +115,11 @@ def alarm_worker(inbox, ctx, actor, part):
     (normal,) = inbox.lanes
     normal_queue = normal.queue
     take_normal = normal_queue.popleft
-    normal_taken = 0
+    allowed = left = 1
 
     async def serve():
-        nonlocal normal_taken
+        nonlocal allowed, left
         message = None
-        left = 1
         try:
             while True:
                 if signals:
@@ -131,11 +129,13 @@ def alarm_worker(inbox, ctx, actor, part):
                         await deadline_passed(ctx, signal.when)
                     continue
                 if not left:
-                    left = await inbox.breathe()
+                    left, allowed = 1, allowed + 1  # also when it is cancelled: the others have run
+                    more = inbox.more() or await inbox.breathe()
+                    left, allowed = left + more, allowed + more
                     continue
                 if normal_queue:
                     message = take_normal()
-                    normal_taken += 1
+                    left -= 1
                     if normal.pressed:
                         normal.relieve()
                 elif inbox.over:
@@ -144,7 +144,6 @@ def alarm_worker(inbox, ctx, actor, part):
                     inbox.idle = True
                     await park
                     continue
-                left -= 1
                 raise AssertionError('alarm consumes nothing')
                 message = None
         except BaseException:
@@ -152,7 +151,7 @@ def alarm_worker(inbox, ctx, actor, part):
             raise
 
     def taken():
-        return (normal_taken,)
+        return (allowed - left,)
 
     return serve, taken
 

@@ -114,27 +114,26 @@ def reader_receiver(inbox):
     (normal,) = inbox.lanes
     normal_queue = normal.queue
     take_normal = normal_queue.popleft
-    normal_taken = 0
     scheduler = inbox.scheduler
-    left = 1
+    allowed = left = 1
 
     async def recv():
-        nonlocal normal_taken, left
+        nonlocal allowed, left
         while True:
             if signals:
                 return inbox.take_signal()
             if not left:
-                left = 1  # also when it is cancelled: the others have run
-                left = await inbox.breathe()
+                left, allowed = 1, allowed + 1  # also when it is cancelled: the others have run
+                more = inbox.more() or await inbox.breathe()
+                left, allowed = left + more, allowed + more
                 continue
             if normal_queue:
                 message = take_normal()
-                normal_taken += 1
+                left -= 1
                 if normal.pressed:
                     normal.relieve()
                 break
             await inbox.rest()
-        left -= 1
         if type(message) is Box:
             codec = message.codec
             build, decode = codec.build, codec.decode
@@ -154,12 +153,12 @@ def reader_receiver(inbox):
             raise StopAsyncIteration from None
 
     def try_recv():
-        nonlocal normal_taken
+        nonlocal allowed
         if signals:
             return inbox.take_signal()
         if normal_queue:
             message = take_normal()
-            normal_taken += 1
+            allowed += 1
             if normal.pressed:
                 normal.relieve()
         else:
@@ -182,7 +181,7 @@ def reader_receiver(inbox):
         return inbox.take_signal()
 
     def taken():
-        return (normal_taken,)
+        return (allowed - left,)
 
     return recv, try_recv, recv_signal, following, taken
 
@@ -213,7 +212,7 @@ def keeper_worker(inbox, ctx, actor, part):
     def work(budget):
         nonlocal normal_taken
         message = None
-        normal_count = 0
+        allowed = budget
         try:
             while budget:
                 if signals:
@@ -224,7 +223,7 @@ def keeper_worker(inbox, ctx, actor, part):
                     continue
                 if normal_queue:
                     message = take_normal()
-                    normal_count += 1
+                    budget -= 1
                     if normal.pressed:
                         normal.relieve()
                 else:
@@ -235,7 +234,6 @@ def keeper_worker(inbox, ctx, actor, part):
                     message = build(decode(message.frame))
                 elif message.__class__ in BOXES:
                     message = message.codec.open(message)
-                budget -= 1
                 kind = message.__class__
                 if kind is Line:
                     on_line(ctx, message)
@@ -244,9 +242,9 @@ def keeper_worker(inbox, ctx, actor, part):
                 else:
                     part.handle_other(message)
         except BaseException as error:
-            normal_taken += normal_count
+            normal_taken += allowed - budget
             return part.broke(error, message)
-        normal_taken += normal_count
+        normal_taken += allowed - budget
         if not budget:
             part.again()
         elif inbox.over:
@@ -286,11 +284,11 @@ def tally_worker(inbox, ctx, actor, part):
     take_normal = normal_queue.popleft
     high_taken = 0
     normal_taken = 0
+    left = 1
 
     async def serve():
-        nonlocal high_taken, normal_taken
+        nonlocal high_taken, normal_taken, left
         message = None
-        left = 1
         try:
             while True:
                 if signals:
@@ -300,16 +298,19 @@ def tally_worker(inbox, ctx, actor, part):
                         await on_signal(ctx, signal)
                     continue
                 if not left:
-                    left = await inbox.breathe()
+                    left = 1  # also when it is cancelled: the others have run
+                    left += inbox.more() or await inbox.breathe()
                     continue
                 if high_queue:
                     message = take_high()
                     high_taken += 1
+                    left -= 1
                     if high.pressed:
                         high.relieve()
                 elif normal_queue:
                     message = take_normal()
                     normal_taken += 1
+                    left -= 1
                     if normal.pressed:
                         normal.relieve()
                 elif inbox.over:
@@ -318,7 +319,6 @@ def tally_worker(inbox, ctx, actor, part):
                     inbox.idle = True
                     await park
                     continue
-                left -= 1
                 if type(message) is Box:
                     codec = message.codec
                     build, decode = codec.build, codec.decode
@@ -426,7 +426,7 @@ def log_worker(inbox, ctx, actor, part):
     def work(budget):
         nonlocal normal_taken
         message = None
-        normal_count = 0
+        allowed = budget
         try:
             while budget:
                 if signals:
@@ -434,7 +434,7 @@ def log_worker(inbox, ctx, actor, part):
                     continue
                 if normal_queue:
                     message = take_normal()
-                    normal_count += 1
+                    budget -= 1
                 else:
                     break
                 if type(message) is Box:
@@ -443,12 +443,11 @@ def log_worker(inbox, ctx, actor, part):
                     message = build(decode(message.frame))
                 elif message.__class__ in BOXES:
                     message = message.codec.open(message)
-                budget -= 1
                 handle(ctx, message)
         except BaseException as error:
-            normal_taken += normal_count
+            normal_taken += allowed - budget
             return part.broke(error, message)
-        normal_taken += normal_count
+        normal_taken += allowed - budget
         if normal.pressed:
             normal.relieve()
         if not budget:
