@@ -127,16 +127,16 @@ def write_pacing(writer: Writer, receipt: Receipt) -> None:
     writer.line("allowed = left = 1" if receipt.sole else "left = 1")
 
 
-def write_pause(writer: Writer, receipt: Receipt) -> None:
+def write_pause(writer: Writer, receipt: Receipt, wait: str = "await") -> None:
     """Write the pause after as many messages as were allowed, which is short where nobody else is ready."""
     with writer.block("if not left"):
         if receipt.sole:
             writer.line("left, allowed = 1, allowed + 1  # also when it is cancelled: the others have run")
-            writer.line("more = inbox.more() or await inbox.breathe()")
+            writer.line(f"more = inbox.more() or ({wait} inbox.breathe())")
             writer.line("left, allowed = left + more, allowed + more")
         else:
             writer.line("left = 1  # also when it is cancelled: the others have run")
-            writer.line("left += inbox.more() or await inbox.breathe()")
+            writer.line(f"left += inbox.more() or ({wait} inbox.breathe())")
         writer.line("continue")
 
 

@@ -21,7 +21,7 @@ from orchestra.runtime.fairness import Turns
 from orchestra.runtime.lane import Lane, Surroundings, Ticket
 from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler, Step
-from orchestra.runtime.strand import Strand, breathe, park
+from orchestra.runtime.strand import PARKED, Strand, breathe, park
 from orchestra.timer import Deadline
 
 
@@ -135,7 +135,7 @@ class Inbox:
         self._listeners: deque[asyncio.Future[None]] = deque()
         self._room_for_signals: list[asyncio.Future[None]] = []
 
-    park = park
+    PARKED = PARKED
 
     # senders
 

@@ -55,6 +55,7 @@ WAYS = [
 def spend(recv: Any, budget: int) -> None:
     """Let a generated `recv` breathe after `budget` messages already the first time."""
     cells = dict(zip(recv.__code__.co_freevars, recv.__closure__, strict=True))
+    cells["allowed"].cell_contents += budget - cells["left"].cell_contents
     cells["left"].cell_contents = budget
 
 

@@ -63,7 +63,7 @@ def reader_receiver(inbox):
                 return inbox.take_signal()
             if not left:
                 left = 1  # also when it is cancelled: the others have run
-                left += inbox.more() or await inbox.breathe()
+                left += inbox.more() or (await inbox.breathe())
                 continue
             if high_queue:
                 message = take_high()
@@ -202,7 +202,6 @@ def keeper_worker(inbox, ctx, actor, part):
 
     def work(budget):
         nonlocal normal_taken
-        message = None
         allowed = budget
         try:
             while budget:
@@ -337,7 +336,7 @@ def outgoing_receiver(inbox):
                 return inbox.take_signal()
             if not left:
                 left, allowed = 1, allowed + 1  # also when it is cancelled: the others have run
-                more = inbox.more() or await inbox.breathe()
+                more = inbox.more() or (await inbox.breathe())
                 left, allowed = left + more, allowed + more
                 continue
             if normal_queue:

@@ -91,7 +91,7 @@ def reader_receiver(inbox):
                 return inbox.take_signal()
             if not left:
                 left, allowed = 1, allowed + 1  # also when it is cancelled: the others have run
-                more = inbox.more() or await inbox.breathe()
+                more = inbox.more() or (await inbox.breathe())
                 left, allowed = left + more, allowed + more
                 continue
             if normal_queue:
@@ -156,9 +156,9 @@ def judge_outbox(post, inboxes, scheduler):
 def judge_worker(inbox, ctx, actor, part):
     """How judge is served: as a coroutine that parks."""
     on_line = actor.on_line
-    on_count = actor.on_count
+    on_count = as_coroutine(actor.on_count)
     on_signal = actor.on_signal
-    park = inbox.park
+    parked = inbox.PARKED
     signals = inbox.signals
     high, normal = inbox.lanes
     high_queue = high.queue
@@ -169,7 +169,8 @@ def judge_worker(inbox, ctx, actor, part):
     normal_taken = 0
     left = 1
 
-    async def serve():
+    @coroutine
+    def serve():
         nonlocal high_taken, normal_taken, left
         message = None
         try:
@@ -182,7 +183,7 @@ def judge_worker(inbox, ctx, actor, part):
                     continue
                 if not left:
                     left = 1  # also when it is cancelled: the others have run
-                    left += inbox.more() or await inbox.breathe()
+                    left += inbox.more() or (yield from inbox.breathe())
                     continue
                 if high_queue:
                     message = take_high()
@@ -200,15 +201,15 @@ def judge_worker(inbox, ctx, actor, part):
                     return
                 else:
                     inbox.idle = True
-                    await park
+                    yield parked
                     continue
                 kind = message.__class__
                 if kind is Line:
                     on_line(ctx, message)
                 elif kind is Count:
-                    await on_count(ctx, message)
+                    yield from on_count(ctx, message)
                 else:
-                    await part.handle_other_async(message)
+                    yield from part.handle_other_async(message)
                 message = None
         except BaseException:
             inbox.current = message
@@ -243,11 +244,11 @@ def log_worker(inbox, ctx, actor, part):
 
     def work(budget):
         nonlocal normal_taken
-        message = None
         allowed = budget
         try:
             while budget:
                 if signals:
+                    message = None
                     inbox.take_signal()
                     continue
                 if normal_queue:

@@ -63,7 +63,7 @@ def reader_receiver(inbox):
                 return inbox.take_signal()
             if not left:
                 left, allowed = 1, allowed + 1  # also when it is cancelled: the others have run
-                more = inbox.more() or await inbox.breathe()
+                more = inbox.more() or (await inbox.breathe())
                 left, allowed = left + more, allowed + more
                 continue
             if normal_queue:
@@ -386,16 +386,17 @@ def total_outbox(post, inboxes, scheduler):
 
 def total_worker(inbox, ctx, actor, part):
     """How total is served: as a coroutine that parks."""
-    handle = actor.handle
-    on_signal = actor.on_signal
-    park = inbox.park
+    handle = as_coroutine(actor.handle)
+    on_signal = as_coroutine(actor.on_signal)
+    parked = inbox.PARKED
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
     take_normal = normal_queue.popleft
     allowed = left = 1
 
-    async def serve():
+    @coroutine
+    def serve():
         nonlocal allowed, left
         message = None
         try:
@@ -404,11 +405,11 @@ def total_worker(inbox, ctx, actor, part):
                     message = None
                     signal = inbox.take_signal()
                     if signal is not None:
-                        await on_signal(ctx, signal)
+                        yield from on_signal(ctx, signal)
                     continue
                 if not left:
                     left, allowed = 1, allowed + 1  # also when it is cancelled: the others have run
-                    more = inbox.more() or await inbox.breathe()
+                    more = inbox.more() or (yield from inbox.breathe())
                     left, allowed = left + more, allowed + more
                     continue
                 if normal_queue:
@@ -420,9 +421,9 @@ def total_worker(inbox, ctx, actor, part):
                     if inbox.over:
                         return
                     if inbox.sleeps():
-                        await park
+                        yield parked
                     continue
-                await handle(ctx, message)
+                yield from handle(ctx, message)
                 message = None
         except BaseException:
             inbox.current = message
@@ -457,11 +458,11 @@ def counter_worker(inbox, ctx, actor, part):
 
     def work(budget):
         nonlocal normal_taken
-        message = None
         allowed = budget
         try:
             while budget:
                 if signals:
+                    message = None
                     inbox.take_signal()
                     continue
                 if normal_queue:

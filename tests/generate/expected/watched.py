@@ -30,7 +30,6 @@ def watch_worker(inbox, ctx, actor, part):
 
     def work(budget):
         nonlocal normal_taken
-        message = None
         allowed = budget
         try:
             while budget:
@@ -109,15 +108,16 @@ def alarm_outbox(post, inboxes, scheduler):
 
 def alarm_worker(inbox, ctx, actor, part):
     """How alarm is served: as a coroutine that parks."""
-    deadline_passed = actor.deadline_passed
-    park = inbox.park
+    deadline_passed = as_coroutine(actor.deadline_passed)
+    parked = inbox.PARKED
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
     take_normal = normal_queue.popleft
     allowed = left = 1
 
-    async def serve():
+    @coroutine
+    def serve():
         nonlocal allowed, left
         message = None
         try:
@@ -126,11 +126,11 @@ def alarm_worker(inbox, ctx, actor, part):
                     message = None
                     signal = inbox.take_signal()
                     if signal.__class__ is Deadline:
-                        await deadline_passed(ctx, signal.when)
+                        yield from deadline_passed(ctx, signal.when)
                     continue
                 if not left:
                     left, allowed = 1, allowed + 1  # also when it is cancelled: the others have run
-                    more = inbox.more() or await inbox.breathe()
+                    more = inbox.more() or (yield from inbox.breathe())
                     left, allowed = left + more, allowed + more
                     continue
                 if normal_queue:
@@ -142,7 +142,7 @@ def alarm_worker(inbox, ctx, actor, part):
                     return
                 else:
                     inbox.idle = True
-                    await park
+                    yield parked
                     continue
                 raise AssertionError('alarm consumes nothing')
                 message = None

@@ -124,7 +124,7 @@ def reader_receiver(inbox):
                 return inbox.take_signal()
             if not left:
                 left, allowed = 1, allowed + 1  # also when it is cancelled: the others have run
-                more = inbox.more() or await inbox.breathe()
+                more = inbox.more() or (await inbox.breathe())
                 left, allowed = left + more, allowed + more
                 continue
             if normal_queue:
@@ -211,7 +211,6 @@ def keeper_worker(inbox, ctx, actor, part):
 
     def work(budget):
         nonlocal normal_taken
-        message = None
         allowed = budget
         try:
             while budget:
@@ -273,9 +272,9 @@ def tally_outbox(post, inboxes, scheduler):
 
 def tally_worker(inbox, ctx, actor, part):
     """How tally is served: as a coroutine that parks."""
-    handle = actor.handle
-    on_signal = actor.on_signal
-    park = inbox.park
+    handle = as_coroutine(actor.handle)
+    on_signal = as_coroutine(actor.on_signal)
+    parked = inbox.PARKED
     signals = inbox.signals
     high, normal = inbox.lanes
     high_queue = high.queue
@@ -286,7 +285,8 @@ def tally_worker(inbox, ctx, actor, part):
     normal_taken = 0
     left = 1
 
-    async def serve():
+    @coroutine
+    def serve():
         nonlocal high_taken, normal_taken, left
         message = None
         try:
@@ -295,11 +295,11 @@ def tally_worker(inbox, ctx, actor, part):
                     message = None
                     signal = inbox.take_signal()
                     if signal is not None:
-                        await on_signal(ctx, signal)
+                        yield from on_signal(ctx, signal)
                     continue
                 if not left:
                     left = 1  # also when it is cancelled: the others have run
-                    left += inbox.more() or await inbox.breathe()
+                    left += inbox.more() or (yield from inbox.breathe())
                     continue
                 if high_queue:
                     message = take_high()
@@ -317,7 +317,7 @@ def tally_worker(inbox, ctx, actor, part):
                     return
                 else:
                     inbox.idle = True
-                    await park
+                    yield parked
                     continue
                 if type(message) is Box:
                     codec = message.codec
@@ -325,7 +325,7 @@ def tally_worker(inbox, ctx, actor, part):
                     message = build(decode(message.frame))
                 elif message.__class__ in BOXES:
                     message = message.codec.open(message)
-                await handle(ctx, message)
+                yield from handle(ctx, message)
                 message = None
         except BaseException:
             inbox.current = message
@@ -425,11 +425,11 @@ def log_worker(inbox, ctx, actor, part):
 
     def work(budget):
         nonlocal normal_taken
-        message = None
         allowed = budget
         try:
             while budget:
                 if signals:
+                    message = None
                     inbox.take_signal()
                     continue
                 if normal_queue:
