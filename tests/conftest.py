@@ -1,7 +1,8 @@
 """Settings for all tests, and the choice of the event loop that they run in.
 
 `--loop debug`, `--loop uvloop` and `--loop eager` run the suite in asyncio's debug mode, on uvloop, and
-with the eager task factory.
+with the eager task factory. The random tests then try a quarter of their examples: that they hold in
+any order is shown in the plain loop.
 """
 
 import asyncio
@@ -33,6 +34,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--loop", choices=LOOPS, default="plain", help="the event loop to run the tests in")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--loop") != "plain":
+        hypothesis.settings.register_profile("other loop", hypothesis.settings.default, max_examples=25)
+        hypothesis.settings.load_profile("other loop")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     reason = {"uvloop": None, "eager": "eager tasks came with Python 3.12"}.get(config.getoption("--loop"))
     if reason is not None and sys.version_info < (3, 12):
@@ -47,6 +54,7 @@ def event_loops(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if chosen == "debug":
             patch.setenv("PYTHONASYNCIODEBUG", "1")
+            patch.setattr(asyncio.constants, "DEBUG_STACK_DEPTH", 1)  # looking for ten costs most of the time
         elif chosen == "eager":
             asyncio.set_event_loop_policy(_Eager())
         elif chosen == "uvloop":

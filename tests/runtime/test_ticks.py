@@ -28,6 +28,7 @@ from orchestra import (
 from orchestra.overflow import Overflow
 from orchestra.runtime.scheduler import SLICE
 from orchestra.runtime.ticking import last_due, time_of
+from tests.effort import examples
 from tests.runtime.clockwork import Clockwork, run
 from tests.runtime.players import (
     Awaits,
@@ -733,7 +734,7 @@ STALLS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     missed=st.sampled_from(POLICIES),
     interval=st.sampled_from([0.1, 0.25, 1 / 3, 1.0]),
