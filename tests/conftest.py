@@ -1,11 +1,12 @@
 """Settings for all tests, and the choice of the event loop that they run in.
 
 `--loop debug`, `--loop uvloop` and `--loop eager` run the suite in asyncio's debug mode, on uvloop, and
-with the eager task factory. The random tests then try a quarter of their examples: that they hold in
-any order is shown in the plain loop.
+with the eager task factory. The random tests then try a quarter of their examples,
+and the slow tests are left out: both are for the plain loop.
 """
 
 import asyncio
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -41,10 +42,23 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--loop") != "plain":
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.skip("a slow test, for the plain loop alone"))
     reason = {"uvloop": None, "eager": "eager tasks came with Python 3.12"}.get(config.getoption("--loop"))
     if reason is not None and sys.version_info < (3, 12):
         for item in items:
             item.add_marker(pytest.mark.skip(reason))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def small_heap() -> Iterator[None]:
+    """Let `gc.collect()` in a test look at what the tests have made, not at every module."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True, scope="session")
