@@ -34,6 +34,24 @@ def _check_within(policy: Any, attribute: Any, value: Any) -> None:
 def _check_backoff(policy: Any, attribute: Any, value: Any) -> None:
     if not callable(value):
         checked_backoff("Restart: backoff is", value)
+    elif inspect.iscoroutinefunction(value):
+        raise TypeError(f"Restart: backoff is {value!r}, which is asynchronous: give a plain function")
+    elif not _can_take(value, 1):
+        raise TypeError(
+            f"Restart: backoff is {value!r}, which cannot be called with the number of the restart alone: "
+            "give a function such as lambda n: 0.1 * 2**n"
+        )
+
+
+def _can_take(function: Callable[..., Any], *arguments: Any) -> bool:
+    """Whether a function can be called so, as far as its signature tells."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError:
+        return False
+    except ValueError:  # written in C: it tells no signature
+        return True
+    return True
 
 
 def checked_backoff(told: str, value: Any) -> float:

@@ -80,6 +80,30 @@ def test_a_backoff_function_that_gives_nonsense_is_told(value: Any, kind: type[E
         Lives(Restart(backoff=lambda n: value)).again(0.0)
 
 
+async def later(n: int) -> float:
+    return 0.1
+
+
+@pytest.mark.parametrize(
+    ("backoff", "told"),
+    [
+        (lambda: 0.1, "cannot be called with the number of the restart alone: give a function such as "),
+        (lambda n, m: 0.1, "cannot be called with the number of the restart alone: give a function such as "),
+        (lambda *, n: 0.1, "cannot be called with the number of the restart alone: give a function such as "),
+        (later, "is asynchronous: give a plain function"),
+    ],
+)
+def test_a_backoff_function_that_does_not_fit_is_refused_when_it_is_declared(backoff: Any, told: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        Restart(backoff=backoff)
+    assert str(refused.value).startswith(f"Restart: backoff is {backoff!r}, which {told}")
+
+
+@pytest.mark.parametrize("backoff", [lambda n, factor=2: factor * n, lambda *numbers: 1, math.sqrt, float])
+def test_a_backoff_function_that_takes_the_number_is_taken(backoff: Any) -> None:
+    assert Restart(backoff=backoff).delay(1) == backoff(1)
+
+
 def test_the_window_slides() -> None:
     lives = Lives(Restart(limit=2, within=10))
     assert [lives.again(now) is not None for now in (0, 10, 10.5, 11, 19.9, 20.4)] == [
