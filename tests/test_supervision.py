@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestra import Restart, deferred
+from orchestra import Restart, Running, deferred
 from orchestra.runtime.lives import Lives
 from orchestra.supervision import Deferred
 
@@ -149,6 +149,36 @@ def test_what_needs_one_argument_gets_the_running_handle() -> None:
     assert held(deferred(Needs))(handle).running is handle
     assert held(deferred(lambda running: running))(handle) is handle
     assert held(deferred(lambda running, size=3: (running, size)))(handle) == (handle, 3)
+
+
+class Quoted:
+    def __init__(self, handle: "Running") -> None:
+        self.handle = handle
+
+
+def by_class(handle: Running) -> Running:
+    return handle
+
+
+def test_an_argument_of_any_name_that_is_annotated_gets_the_running_handle() -> None:
+    handle: Any = object()
+    assert held(deferred(Quoted))(handle).handle is handle
+    assert held(deferred(by_class))(handle) is handle
+
+
+class OfPath:
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+
+@pytest.mark.parametrize(("make", "name"), [(OfPath, "path"), (lambda r: Needs(r), "r")])
+def test_one_argument_that_is_not_said_to_be_the_running_handle_is_refused(make: Any, name: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        deferred(make)
+    assert str(refused.value) == (
+        f"deferred would give the running orchestra as {name!r} of {make!r}: if that is meant, "
+        "name it 'running' or annotate it with Running; if not, write deferred(lambda: ...)"
+    )
 
 
 @pytest.mark.parametrize("make", [lambda one, two: None, lambda *, name: None])
