@@ -95,7 +95,8 @@ def check(target: str, /, *, strict: bool = False) -> int:
 
     Errors: cycles that can lock up. Warnings: unbounded lanes. Infos: cycles that are broken
     somewhere, messages that only come from outside, what boxed='auto' decides, what does not go into
-    a box or counts no bytes, boxes that cost more than they give. The status is 1 when there are errors.
+    a box or counts no bytes, boxes that cost more than they give, methods that look like misspelt hooks.
+    The status is 1 when there are errors.
 
     Parameters
     ----------
