@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from threading import current_thread
 from types import FrameType
 from typing import NoReturn
 
@@ -28,6 +29,14 @@ def caller() -> str:
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
     return "an unknown place" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def wrong_thread(after: str = "") -> RuntimeError:
+    """The error for another thread than that of the loop; `after` says what was done all the same."""
+    return RuntimeError(
+        f"the context belongs to the thread of its event loop, and this is {current_thread().name!r}: "
+        f"give the field blocking=True, or use running.threadsafe(){after}"
+    )
 
 
 def interrupts(error: BaseException) -> bool:
