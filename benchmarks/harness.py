@@ -71,6 +71,8 @@ class Group:
     leads: Sequence[Lead] = ()
     one_loop: bool = False
     """Whether one event loop is enough, because little or nothing of the cost is the loop's."""
+    cold: bool = False
+    """Whether to leave out the run that warms up: where runs take long, or are processes of their own."""
 
 
 @attrs.frozen
@@ -150,7 +152,7 @@ _Measured = Mapping[str, _Series]
 def measure(
     group: Group, rounds: int, floor: Callable[[], float] = floor_ns, beside: Sequence[str] = ()
 ) -> Report:
-    """Run each case once to warm up, then all of them in turn, `rounds` times or as many as the group may.
+    """Run each case once to warm up, then all of them in turn, `rounds` times or as many as the group may have.
 
     They run on the loop that is chosen, and on those named in `beside`.
     """
@@ -158,24 +160,29 @@ def measure(
     here = loops.chosen()
     names = [here] if group.one_loop else [here, *beside]
     measured = {name: {case.name: _Series() for case in _cases_on(group, name, here)} for name in names}
-    for warm in range(rounds + 1):
+    for number in range(1 if group.cold else 0, rounds + 1):
         for case in group.cases:
             for name in names:
                 if case.name in measured[name]:
                     with loops.on(name):
-                        _run_once(case, measured[name][case.name], floor, keep=warm > 0)
+                        _run_once(case, measured[name][case.name], floor, keep=number > 0)
+    anywhere = {name: {**measured[here], **series} for name, series in measured.items()}
     floors = [unit for series in measured[here].values() for unit in series.floors]
     return Report(
         group,
         rounds,
         statistics.median(floors),
         [_everywhere(measured, _result, group, case) for case in group.cases],
-        [_everywhere(measured, _lead, group, lead) for lead in group.leads],
+        [_everywhere(anywhere, _lead, group, lead) for lead in group.leads if _is_measured(lead, group)],
     )
 
 
 def _cases_on(group: Group, loop: str, here: str) -> Sequence[Case]:
     return [case for case in group.cases if case.on_loop or loop == here]
+
+
+def _is_measured(lead: Lead, group: Group) -> bool:
+    return any(case.name in lead.beside for case in group.cases)
 
 
 def _run_once(case: Case, series: _Series, floor: Callable[[], float], *, keep: bool) -> None:
@@ -208,11 +215,11 @@ def _everywhere(
     return attrs.evolve(first, elsewhere={loop: result for loop, result in found if result is not None})
 
 
-def _lead(measured: _Measured, group: Group, lead: Lead) -> Result | None:
+def _lead(measured: _Measured, group: Group, lead: Lead) -> Result:
+    """What does not run on the loops counts beside each of them."""
     others = [measured[name].costs for name in lead.beside if name in measured]
-    ours = measured[lead.case].costs
     fastest = [min(costs) for costs in zip(*others, strict=True)]
-    return _made(lead.name, fastest, ours, (0,), lead.case) if fastest else None
+    return _made(lead.name, fastest, measured[lead.case].costs, (0,), lead.case)
 
 
 def _waits() -> int:

@@ -7,14 +7,16 @@ meanwhile, and that alone would make it several times slower.
 """
 
 import asyncio
+import itertools
 import math
 import statistics
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Never
 
 import msgspec
 
-from benchmarks import bars, loops
+from benchmarks import bars, loops, queues
 from benchmarks.floor import clock
 from benchmarks.harness import Case, Group
 from benchmarks.messages import U8, Signal
@@ -66,8 +68,34 @@ def _fill(running: Running, backlog: int) -> None:
         running.try_send(U8(7))
 
 
-def _run(backlog: int, samples: int) -> float:
-    return loops.run(_latency_us(backlog, samples))
+async def _by_queue_us(backlog: int, samples: int) -> float:
+    """The same through an `asyncio.PriorityQueue`: entries are compared, by level and then by number."""
+    queue: asyncio.PriorityQueue[tuple[int, int, Any]] = asyncio.PriorityQueue()
+    numbers = itertools.count()
+    took: list[int] = []
+    came = asyncio.Event()
+
+    async def receive() -> None:
+        while True:
+            _, _, message = await queue.get()
+            if isinstance(message, Urgent):
+                took.append(clock() - message.sent)
+                came.set()
+            else:
+                await asyncio.sleep(0)
+
+    async with queues.tasks([receive()]):
+        for _ in range(samples):
+            for _ in range(backlog - queue.qsize()):
+                queue.put_nowait((Priority.NORMAL, next(numbers), U8(7)))
+            came.clear()
+            queue.put_nowait((Priority.HIGH, next(numbers), Urgent(clock())))
+            await came.wait()
+    return statistics.median(took) / 1000
+
+
+def _run(latency: Callable[[int, int], Coroutine[Any, Any, float]], backlog: int, samples: int) -> float:
+    return loops.run(latency(backlog, samples))
 
 
 def group(samples: int) -> Group:
@@ -78,8 +106,18 @@ def group(samples: int) -> Group:
         title="an urgent message, from its send to its handler, while others wait in a lower lane",
         unit="µs",
         cases=[
-            Case(bars.urgent(backlog), partial(_run, backlog, samples), against=least)
-            for backlog in bars.BACKLOGS
+            *(
+                Case(bars.urgent(backlog), partial(_run, _latency_us, backlog, samples), against=least)
+                for backlog in bars.BACKLOGS
+            ),
+            *(
+                Case(
+                    bars.urgent_by_queue(backlog),
+                    partial(_run, _by_queue_us, backlog, samples),
+                    against=least,
+                )
+                for backlog in bars.BACKLOGS
+            ),
         ],
         ratio=f"× {bars.BACKLOGS[0]} wait",
     )

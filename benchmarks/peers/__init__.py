@@ -7,6 +7,7 @@ where the work does not fit; the functions give nanoseconds, each in the unit of
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from typing import Any, Protocol
 
 import attrs
 
@@ -30,6 +31,29 @@ Ring = Callable[[int, int, int], float]
 Fanout = Callable[[int, int], float]
 
 
+class SyncSide(Protocol):
+    """The side of a queue for threads."""
+
+    def put(self, item: Any) -> None: ...
+    def get(self) -> Any: ...
+
+
+class AsyncSide(Protocol):
+    """The side of a queue for tasks."""
+
+    async def put(self, item: Any) -> None: ...
+    async def get(self) -> Any: ...
+
+
+class TwoSided(Protocol):
+    """A queue between threads and tasks."""
+
+    @property
+    def sync_q(self) -> SyncSide: ...
+    @property
+    def async_q(self) -> AsyncSide: ...
+
+
 @attrs.frozen
 class Peer:
     """One peer: what it is called in the tables, and what it can do.
@@ -45,6 +69,10 @@ class Peer:
     fanout: Fanout | None = None
     ask: Callable[[int], float] | None = None
     start: Callable[[int], float] | None = None
+    two_sided: Callable[[int], TwoSided] | None = None
+    """Makes a queue of this capacity between a thread and the loop."""
+    beside_slow: Callable[..., float] | None = None
+    """The rate of a fast subscriber beside a slow one; see `benchmarks.congestion`."""
     library: bool = True
     """False for what is written by hand."""
     on_loop: bool = True
@@ -53,6 +81,9 @@ class Peer:
     """Whether it has threads of its own, that wait for each other: then the clock is one on the wall."""
     slower: int = 1
     """Its runs are so many times shorter than those of orchestra, to be done in time."""
+
+    most: int | None = None
+    """The most parts of a ring or of a fan-out, where more take long to set up."""
 
     def fewer(self, count: int) -> int:
         """How many messages are enough for a run, where orchestra has `count`."""

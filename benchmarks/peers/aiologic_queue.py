@@ -1,18 +1,43 @@
-"""A bounded queue of aiologic, whose primitives serve tasks and threads alike."""
+"""Bounded queues of aiologic, whose primitives serve tasks and threads alike."""
+
+from typing import Any
 
 import aiologic
+import attrs
 
-from benchmarks.peers import Peer
-from benchmarks.queues import works
+from benchmarks.peers import AsyncSide, Peer, SyncSide
+from benchmarks.queues import Queue, works
 
 
-class Queue:
-    """`aiologic.Queue` under the names of the other queues."""
+class ForTasks:
+    """The functions for tasks, under the names of the other queues."""
 
-    def __init__(self, capacity: int) -> None:
-        queue = aiologic.Queue[object](capacity)
+    def __init__(self, queue: aiologic.Queue[Any]) -> None:
         self.put = queue.async_put
         self.get = queue.async_get
 
 
-PEER = Peer("aiologic", **works(Queue), slower=10)
+class ForThreads:
+    """The functions for threads."""
+
+    def __init__(self, queue: aiologic.Queue[Any]) -> None:
+        self.put = queue.green_put
+        self.get = queue.green_get
+
+
+@attrs.frozen
+class Sides:
+    sync_q: SyncSide
+    async_q: AsyncSide
+
+
+def two_sided(capacity: int) -> Sides:
+    queue = aiologic.Queue[Any](capacity)
+    return Sides(ForThreads(queue), ForTasks(queue))
+
+
+def make(capacity: int) -> Queue:
+    return ForTasks(aiologic.Queue(capacity))
+
+
+PEER = Peer("aiologic", **works(make), two_sided=two_sided, slower=10)

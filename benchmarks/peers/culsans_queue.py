@@ -1,4 +1,6 @@
-"""The asynchronous side of a queue of culsans, for code of two kinds in several threads."""
+"""Queues of culsans, with a side for threads and one for tasks."""
+
+from typing import Any
 
 import culsans
 
@@ -6,8 +8,12 @@ from benchmarks.peers import Peer
 from benchmarks.queues import Queue, works
 
 
+def two_sided(capacity: int) -> culsans.Queue[Any]:
+    return culsans.Queue(capacity)
+
+
 def make(capacity: int) -> Queue:
-    return culsans.Queue[object](capacity).async_q
+    return two_sided(capacity).async_q
 
 
-PEER = Peer("culsans", **works(make), slower=5)
+PEER = Peer("culsans", **works(make), two_sided=two_sided, slower=5)

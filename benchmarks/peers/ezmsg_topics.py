@@ -6,7 +6,7 @@ subscriber; a leaky one is not waited for, and loses messages.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from time import perf_counter_ns as clock
 from typing import Any
@@ -18,6 +18,9 @@ from benchmarks import loops
 from benchmarks.messages import U8
 from benchmarks.peers import Peer
 from benchmarks.queues import tasks
+
+Publisher = Callable[[Callable[[Any], Coroutine[Any, Any, None]]], Coroutine[Any, Any, None]]
+Rate = Callable[[Callable[[], int]], Coroutine[Any, Any, float]]
 
 HOST = "127.0.0.1"
 ROOM = 32
@@ -91,6 +94,33 @@ async def ring_ns(size: int, hops: int, laps: int) -> float:
     return took / ((hops + 1) * laps)
 
 
+async def rate_beside_slow(
+    publisher: Publisher, rate: Rate, slow: float | None, room: int, *, leaky: bool
+) -> float:
+    """What `rate` finds of a fast subscriber, beside one that takes `slow` seconds for a message, or alone."""
+    count = 0
+
+    async def serve(subscriber: Any, seconds: float) -> None:
+        nonlocal count
+        while True:
+            async with subscriber.recv_zero_copy():
+                if seconds:
+                    await asyncio.sleep(seconds)
+                else:
+                    count += 1
+
+    async with graph() as context:
+        topic = uuid4().hex
+        sending = await context.publisher(topic, host=HOST, num_buffers=ROOM)
+        serving = [serve(await context.subscriber(topic), 0)]
+        if slow is not None:
+            queue = {"leaky": True, "max_queue": room} if leaky else {}
+            serving.append(serve(await context.subscriber(topic, **queue), slow))
+        await asyncio.sleep(0.01)
+        async with tasks([*serving, publisher(sending.broadcast)]):
+            return await rate(lambda: count)
+
+
 def _run(work: Coroutine[Any, Any, float]) -> float:
     return loops.run(work)
 
@@ -100,6 +130,8 @@ PEER = Peer(
     send=lambda count: _run(fanout_ns(1, count)),
     ring=lambda size, hops, laps: _run(ring_ns(size, hops, laps)),
     fanout=lambda subscribers, count: _run(fanout_ns(subscribers, count)),
+    beside_slow=lambda *facts, leaky: _run(rate_beside_slow(*facts, leaky=leaky)),
     wall=True,
-    slower=10,
+    slower=20,
+    most=8,
 )

@@ -1,4 +1,4 @@
-"""A bounded queue for one sender and one receiver, as one would write it for this work: a deque and a future."""
+"""A bounded queue for one sender and one receiver, written for this work: a deque and futures."""
 
 import asyncio
 from collections import deque

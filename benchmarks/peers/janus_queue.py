@@ -1,4 +1,6 @@
-"""The asynchronous side of a queue of janus, for one loop and threads beside it."""
+"""Queues of janus, with a side for threads and one for the tasks of one loop."""
+
+from typing import Any
 
 import janus
 
@@ -6,8 +8,12 @@ from benchmarks.peers import Peer
 from benchmarks.queues import Queue, works
 
 
+def two_sided(capacity: int) -> janus.Queue[Any]:
+    return janus.Queue(capacity)
+
+
 def make(capacity: int) -> Queue:
-    return janus.Queue[object](capacity).async_q
+    return two_sided(capacity).async_q
 
 
-PEER = Peer("janus", **works(make), slower=5)
+PEER = Peer("janus", **works(make), two_sided=two_sided, slower=5)

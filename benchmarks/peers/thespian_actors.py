@@ -1,7 +1,7 @@
 """Actors of thespian on its simple system base, which runs them all in this process, one message at a time.
 
-Its other bases give each actor a process, and each message goes through a socket. The clock starts when an actor
-is told to begin, and stops when the system has no more messages, which is when `tell` returns here.
+Its other bases give each actor a process, and each message goes through a socket. The clock starts when an
+actor is told to begin, and stops when the system has no more messages: then `tell` returns.
 """
 
 from collections.abc import Generator
