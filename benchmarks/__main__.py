@@ -95,7 +95,7 @@ GROUPS: dict[str, Callable[[bool], Sequence[Group]]] = {
     "memory": _memory,
     "scale": _scale,
 }
-ROUNDS, QUICK_ROUNDS = 15, 5
+ROUNDS, QUICK_ROUNDS = 15, 3
 
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:

@@ -157,6 +157,8 @@ def measure(
     They run on the loop that is chosen, and on those named in `beside`.
     """
     rounds = rounds if group.rounds is None else min(rounds, group.rounds)
+    gc.collect()
+    gc.freeze()  # the modules of all peers are no part of what a collection in a run should look at
     here = loops.chosen()
     names = [here] if group.one_loop else [here, *beside]
     measured = {name: {case.name: _Series() for case in _cases_on(group, name, here)} for name in names}

@@ -100,22 +100,25 @@ async def rate_beside_slow(
     """What `rate` finds of a fast subscriber, beside one that takes `slow` seconds for a message, or alone."""
     count = 0
 
-    async def serve(subscriber: Any, seconds: float) -> None:
+    async def serve(subscriber: Any) -> None:
         nonlocal count
         while True:
             async with subscriber.recv_zero_copy():
-                if seconds:
-                    await asyncio.sleep(seconds)
-                else:
-                    count += 1
+                count += 1
+
+    async def serve_slowly(subscriber: Any, seconds: float) -> None:
+        """With a copy: what is held without one keeps the publisher from going on."""
+        while True:
+            await subscriber.recv()
+            await asyncio.sleep(seconds)
 
     async with graph() as context:
         topic = uuid4().hex
         sending = await context.publisher(topic, host=HOST, num_buffers=ROOM)
-        serving = [serve(await context.subscriber(topic), 0)]
+        serving = [serve(await context.subscriber(topic))]
         if slow is not None:
             queue = {"leaky": True, "max_queue": room} if leaky else {}
-            serving.append(serve(await context.subscriber(topic, **queue), slow))
+            serving.append(serve_slowly(await context.subscriber(topic, **queue), slow))
         await asyncio.sleep(0.01)
         async with tasks([*serving, publisher(sending.broadcast)]):
             return await rate(lambda: count)
