@@ -35,12 +35,14 @@ class Receiver(Actor):
     def __init__(self) -> None:
         self.took: list[int] = []
         self.came = asyncio.Event()
+        self.queued = 0
 
     async def handle(self, ctx: Context[U8 | Urgent, Never, Any], message: U8 | Urgent) -> None:
         if isinstance(message, Urgent):
             self.took.append(clock() - message.sent)
             self.came.set()
         else:
+            self.queued -= 1
             await asyncio.sleep(0)
 
 
@@ -56,16 +58,17 @@ async def _latency_us(backlog: int, samples: int) -> float:
     receiver = Receiver()
     async with start(Backlogged(receiver=receiver), dead_letters=lambda letter: None) as running:
         for _ in range(samples):
-            _fill(running, backlog)
+            _fill(running, receiver, backlog)
             receiver.came.clear()
             running.try_send(Urgent(clock()), priority=Priority.HIGH)
             await receiver.came.wait()
     return statistics.median(receiver.took) / 1000
 
 
-def _fill(running: Running, backlog: int) -> None:
-    for _ in range(backlog - running.meters()["receiver"].queued):
+def _fill(running: Running, receiver: Receiver, backlog: int) -> None:
+    for _ in range(backlog - receiver.queued):
         running.try_send(U8(7))
+        receiver.queued += 1
 
 
 async def _by_queue_us(backlog: int, samples: int) -> float:
