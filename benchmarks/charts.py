@@ -74,15 +74,15 @@ def curves(title: str, series: Mapping[str, Sequence[tuple[float, float]]], most
         return top + height * (1 - min(ratio, most) / most)
 
     lines = [f'<text class="title" x="0" y="16">{escape(title)}</text>']
-    for ratio in range(int(most) + 1):
-        lines.append(
-            f'<line class="grid" x1="{left}" x2="{WIDTH - 20}" y1="{y(ratio):.0f}" y2="{y(ratio):.0f}"/>'
-            f'<text x="{left - 8}" y="{y(ratio) + 4:.0f}" text-anchor="end">{ratio} ×</text>'
-        )
-    for power in range(math.ceil(first), math.floor(last) + 1):
-        lines.append(
-            f'<text x="{x(10**power):.0f}" y="{top + height + 18}" text-anchor="middle">{10**power:,}</text>'
-        )
+    lines += [
+        f'<line class="grid" x1="{left}" x2="{WIDTH - 20}" y1="{y(ratio):.0f}" y2="{y(ratio):.0f}"/>'
+        f'<text x="{left - 8}" y="{y(ratio) + 4:.0f}" text-anchor="end">{ratio} ×</text>'
+        for ratio in range(int(most) + 1)
+    ]
+    lines += [
+        f'<text x="{x(10**power):.0f}" y="{top + height + 18}" text-anchor="middle">{10**power:,}</text>'
+        for power in range(math.ceil(first), math.floor(last) + 1)
+    ]
     for place, (name, points) in enumerate(series.items()):
         colour = COLOURS[place % len(COLOURS)]
         path = " ".join(f"{x(count):.1f},{y(ratio):.1f}" for count, ratio in points)

@@ -82,7 +82,8 @@ def to_floor(record: Record) -> Iterator[str]:
     """A table of what was measured, each as a ratio to the floor of its round, on each loop."""
     (group,) = record["groups"].values()
     loops = _loops(group)
-    yield f"| {group['title']} | {group['unit']} | × floor |{''.join(f' on {loop} | × floor |' for loop in loops)}"
+    others = "".join(f" on {loop} | × floor |" for loop in loops)
+    yield f"| {group['title']} | {group['unit']} | × floor |{others}"
     yield f"|---|--:|--:|{'--:|--:|' * len(loops)}"
     for result in group["results"]:
         yield f"| {result['name']} | {_with_ratio(result)} |{''.join(_on(result, loop) for loop in loops)}"
@@ -107,7 +108,8 @@ def _on(result: Record, loop: str) -> str:
 
 def _leads(leads: Sequence[Record], loops: Sequence[str]) -> Iterator[str]:
     """How many times as long the fastest other one takes."""
-    yield f"| beside orchestra, takes so many times as long | asyncio |{''.join(f' {loop} |' for loop in loops)}"
+    heading = "".join(f" {loop} |" for loop in ("asyncio", *loops))
+    yield f"| beside orchestra, takes so many times as long |{heading}"
     yield f"|---|--:|{'--:|' * len(loops)}"
     for lead in leads:
         others = "".join(f" {lead[loop]['times_as_fast']:.1f} × |" for loop in loops if loop in lead)

@@ -1,9 +1,9 @@
 """Cases, rounds and what comes out of them.
 
-The cases of a group take turns: one round runs each of them once, on each event loop that it is to run on, and
-just before each the floor is measured anew, so that a machine that becomes slower for a while slows both. A
-figure is the median over the rounds, and a ratio, to the floor or to another case, the median of the rounds'
-own ratios.
+The cases of a group take turns: one round runs each of them once, on each event loop that it is to run on,
+and just before each the floor is measured anew, so that a machine that becomes slower for a while slows both.
+A figure is the median over the rounds, and a ratio, to the floor or to another case, the median of the
+rounds' own ratios.
 """
 
 import gc
@@ -152,7 +152,7 @@ _Measured = Mapping[str, _Series]
 def measure(
     group: Group, rounds: int, floor: Callable[[], float] = floor_ns, beside: Sequence[str] = ()
 ) -> Report:
-    """Run each case once to warm up, then all of them in turn, `rounds` times or as many as the group may have.
+    """Run each case once to warm up, then all of them in turn, `rounds` times or as many as the group may.
 
     They run on the loop that is chosen, and on those named in `beside`.
     """

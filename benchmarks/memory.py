@@ -1,8 +1,8 @@
 """What waits costs memory: idle parts, queued messages, and what an inbox keeps after a burst.
 
-Each run is a process of its own: `python -m benchmarks.memory WHAT KIND COUNT` prints one figure. Memory is what
-`tracemalloc` counts, which knows nothing of the stacks of threads. Where many subsystems are started, they are
-the fields of one class, or those of many instances of a class of 100.
+Each run is a process of its own: `python -m benchmarks.memory WHAT COUNT` prints one figure. Memory is what
+`tracemalloc` counts, which knows nothing of the stacks of threads. Where many subsystems are started, they
+are the fields of one class, or those of many instances of a class of 100.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class WaitsLater(Actor):
 
 
 def app_class(kind: type, size: int) -> Any:
-    """An orchestra class of `size` subsystems, each with a message type of its own, that it sends to the next."""
+    """An orchestra class of `size` subsystems in a ring, each with a message type of its own."""
     messages = [
         msgspec.defstruct(f"M{place}", [("value", int)], frozen=True, gc=False) for place in range(size)
     ]
@@ -168,8 +168,8 @@ async def kept_bytes(count: int) -> float:
         before = traced()
         for _ in range(count):
             running.try_send(U8(7))
-        while running.meters()["part"].queued:
-            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.5)
+        assert not running.meters()["part"].queued
         return max(0, traced() - before)
 
 

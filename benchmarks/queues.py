@@ -1,7 +1,7 @@
 """The works on anything that has an asynchronous `put` and `get`, in tasks of asyncio."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeAlias
 
@@ -10,6 +10,7 @@ import attrs
 from benchmarks import loops
 from benchmarks.floor import clock
 from benchmarks.messages import U8
+from benchmarks.peers import Peer, TwoSided
 
 CAPACITY = 1024
 
@@ -128,7 +129,7 @@ async def start_ms(make: Make, size: int) -> float:
 
 
 @asynccontextmanager
-async def tasks(coroutines: Sequence[Coroutine[Any, Any, None]]) -> Any:
+async def tasks(coroutines: Sequence[Coroutine[Any, Any, None]]) -> AsyncGenerator[None]:
     """Tasks that run meanwhile and are cancelled at the end."""
     async with asyncio.TaskGroup() as group:
         made = [group.create_task(coroutine) for coroutine in coroutines]
@@ -137,8 +138,16 @@ async def tasks(coroutines: Sequence[Coroutine[Any, Any, None]]) -> Any:
             task.cancel()
 
 
-def works(make: Make) -> Mapping[str, Callable[..., float]]:
-    """The works of a peer that is a queue, in the form of the fields of `Peer`."""
+def peer(
+    name: str,
+    make: Make,
+    *,
+    start: Callable[[int], float] | None = None,
+    two_sided: Callable[[int], TwoSided] | None = None,
+    library: bool = True,
+    slower: int = 1,
+) -> Peer:
+    """A peer that is a queue."""
 
     def send(count: int) -> float:
         return _run(lambda: send_ns(make(CAPACITY), count))
@@ -152,7 +161,17 @@ def works(make: Make) -> Mapping[str, Callable[..., float]]:
     def ask(count: int) -> float:
         return _run(lambda: ask_ns(make(CAPACITY), count))
 
-    return {"send": send, "ring": ring, "fanout": fanout, "ask": ask}
+    return Peer(
+        name,
+        send=send,
+        ring=ring,
+        fanout=fanout,
+        ask=ask,
+        start=start,
+        two_sided=two_sided,
+        library=library,
+        slower=slower,
+    )
 
 
 def _run(work: Callable[[], Coroutine[Any, Any, float]]) -> float:

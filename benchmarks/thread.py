@@ -197,14 +197,14 @@ class _thread:  # noqa: N801 - it is used as a function
 
 def _beside(way: str, app: Callable[[], Any], by_queue: ByQueue, count: int) -> list[Case]:
     """One way through an orchestra, and the same through the queues of peers, of which the first counts."""
-    beside = list(peers.that_can("two_sided"))
-    against = f"{way}, {beside[0].name}" if beside else way
-    cases = [Case(way, lambda: loops.run(_orchestra(app(), count)), against)]
-    cases += [
-        Case(f"{way}, {peer.name}", partial(_run, by_queue, peer.two_sided, peer.fewer(count)), against)
-        for peer in beside
+    beside = [
+        (f"{way}, {peer.name}", partial(_run, by_queue, peer.two_sided, peer.fewer(count)))
+        for peer in peers.found()
+        if peer.two_sided is not None
     ]
-    return cases
+    against = beside[0][0] if beside else way
+    first = Case(way, lambda: loops.run(_orchestra(app(), count)), against)
+    return [first, *(Case(name, run, against) for name, run in beside)]
 
 
 def _run(by_queue: ByQueue, make: Make, count: int) -> float:

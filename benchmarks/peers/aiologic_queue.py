@@ -5,8 +5,8 @@ from typing import Any
 import aiologic
 import attrs
 
-from benchmarks.peers import AsyncSide, Peer, SyncSide
-from benchmarks.queues import Queue, works
+from benchmarks.peers import AsyncSide, SyncSide
+from benchmarks.queues import Queue, peer
 
 
 class ForTasks:
@@ -40,4 +40,4 @@ def make(capacity: int) -> Queue:
     return ForTasks(aiologic.Queue(capacity))
 
 
-PEER = Peer("aiologic", **works(make), two_sided=two_sided, slower=10)
+PEER = peer("aiologic", make, two_sided=two_sided, slower=10)

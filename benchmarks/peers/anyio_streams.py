@@ -43,7 +43,7 @@ async def fanout_ns(subscribers: int, count: int) -> float:
 async def ring_ns(size: int, hops: int, laps: int) -> float:
     streams = [anyio.create_memory_object_stream[U8](CAPACITY) for _ in range(size)]
     left = laps
-    took = 0
+    began = took = 0
 
     async def station(receiving: Receiving, onward: Sending) -> None:
         nonlocal left, took

@@ -1,15 +1,13 @@
 """`asyncio.Queue` between tasks."""
 
 import asyncio
-from functools import partial
 
 from benchmarks import loops
-from benchmarks.peers import Peer
-from benchmarks.queues import start_ms, works
+from benchmarks.queues import peer, start_ms
 
 
 def start(size: int) -> float:
     return loops.run(start_ms(asyncio.Queue, size))
 
 
-PEER = Peer("asyncio.Queue", **works(partial(asyncio.Queue)), start=start)
+PEER = peer("asyncio.Queue", asyncio.Queue, start=start)

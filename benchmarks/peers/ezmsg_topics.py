@@ -4,6 +4,9 @@ All are in one process, where ezmsg passes messages by reference. By default a p
 subscriber; a leaky one is not waited for, and loses messages.
 """
 
+# It has no types, and may not be installed.
+# pyright: reportMissingImports=false, reportUntypedBaseClass=false
+
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -97,7 +100,7 @@ async def ring_ns(size: int, hops: int, laps: int) -> float:
 async def rate_beside_slow(
     publisher: Publisher, rate: Rate, slow: float | None, room: int, *, leaky: bool
 ) -> float:
-    """What `rate` finds of a fast subscriber, beside one that takes `slow` seconds for a message, or alone."""
+    """What `rate` finds of a fast subscriber, alone or beside one that takes `slow` seconds each."""
     count = 0
 
     async def serve(subscriber: Any) -> None:

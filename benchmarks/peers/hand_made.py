@@ -4,8 +4,7 @@ import asyncio
 from collections import deque
 from typing import Any
 
-from benchmarks.peers import Peer
-from benchmarks.queues import works
+from benchmarks.queues import peer
 
 
 class HandMade:
@@ -41,4 +40,4 @@ class HandMade:
         return item
 
 
-PEER = Peer("hand-made deque with futures", **works(HandMade), library=False)
+PEER = peer("hand-made deque with futures", HandMade, library=False)

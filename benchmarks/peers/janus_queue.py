@@ -4,8 +4,7 @@ from typing import Any
 
 import janus
 
-from benchmarks.peers import Peer
-from benchmarks.queues import Queue, works
+from benchmarks.queues import Queue, peer
 
 
 def two_sided(capacity: int) -> janus.Queue[Any]:
@@ -16,4 +15,4 @@ def make(capacity: int) -> Queue:
     return two_sided(capacity).async_q
 
 
-PEER = Peer("janus", **works(make), two_sided=two_sided, slower=5)
+PEER = peer("janus", make, two_sided=two_sided, slower=5)

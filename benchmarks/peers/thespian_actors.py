@@ -4,6 +4,9 @@ Its other bases give each actor a process, and each message goes through a socke
 actor is told to begin, and stops when the system has no more messages: then `tell` returns.
 """
 
+# It has no types, and may not be installed.
+# pyright: reportMissingImports=false, reportUntypedBaseClass=false, reportIncompatibleMethodOverride=false
+
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any

@@ -4,6 +4,9 @@ A pool of one process is the fastest for actors on one core. An actor gets its r
 `xo.actor_ref`, as in the guide: within a pool that leads straight to it, and a message is not packed.
 """
 
+# It has no types, and may not be installed.
+# pyright: reportMissingImports=false, reportUntypedBaseClass=false
+
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
