@@ -1,8 +1,8 @@
 """What each figure must reach: the only place where the bars stand.
 
-A bar of a message or a hop is a ratio to the floor; a bar of a start or of a pause is in milliseconds, one of
-memory in bytes. A bar of a rate, a publish, an urgent message, a message to a thread, of what is boxed, of the
-time and the memory of a backlog, and of how cost grows is a ratio to another case of its group.
+A bar of a message or a hop is a ratio to the floor; a bar of a start or of a pause is in milliseconds, one
+of memory in bytes. A bar of a rate, a publish, an urgent message, a message to a thread, of what is boxed, of
+the time and the memory of a backlog, and of how cost grows is a ratio to another case of its group.
 A bar beside peers says how many times as fast as the fastest of them it must be.
 """
 

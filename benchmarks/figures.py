@@ -315,7 +315,7 @@ def main(words: Sequence[str] | None = None, docs: Path = DOCS, folder: Path = R
             stale = True
             print(f"{page.name} {'is not up to date' if check else 'is up to date now'}")
             if not check:
-                page.parent.mkdir(exist_ok=True)
+                page.parent.mkdir(parents=True, exist_ok=True)
                 page.write_text(text, encoding="utf-8")
     return 1 if check and stale else 0
 

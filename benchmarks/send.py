@@ -10,7 +10,7 @@ from benchmarks.floor import clock
 from benchmarks.harness import Case, Group, Lead
 from benchmarks.messages import BYTES, U8, Block, Signal
 from benchmarks.queues import CAPACITY
-from orchestra import Actor, Context, Subsystem, orchestra, start, subsystem
+from orchestra import Actor, Context, Full, Subsystem, orchestra, start, subsystem
 
 
 class Stopwatch:
@@ -47,11 +47,12 @@ class Trier(Sender):
         self.watch.began = clock()
         left = self.count
         while left:
-            batch = min(left, CAPACITY)
-            for _ in range(batch):
-                ctx.try_send(kind(value))
-            left -= batch
-            await asyncio.sleep(0)
+            try:
+                while left:
+                    ctx.try_send(kind(value))
+                    left -= 1
+            except Full:
+                await asyncio.sleep(0)
 
 
 class Handler(Actor):

@@ -25,6 +25,7 @@ async def consume(receiving: Receiving) -> None:
 async def fanout_ns(subscribers: int, count: int) -> float:
     """A stream for each subscriber; a receiver ends when its sending side is closed."""
     sending: list[Sending] = []
+    began = 0
     async with anyio.create_task_group() as group:
         for _ in range(subscribers):
             send, receive = anyio.create_memory_object_stream[U8](CAPACITY)
