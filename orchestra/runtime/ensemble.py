@@ -104,7 +104,7 @@ class Ensemble:
         evict_after: float | None = None,
     ) -> Inbox:
         """An inbox whose dead letters come here."""
-        routes = [route for route in self.plan.routes.values() if name in route.receivers]
+        routes = self.plan.routes_to.get(name, ())
         make: Callable[..., Inbox] = partial(Inbox, blocks=self.asks.blocked)
         if name in self.plan.shared:
             lives_in_thread = name in self.plan.subsystems and self.plan.subsystems[name].blocking
