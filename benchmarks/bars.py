@@ -176,7 +176,7 @@ BARS: Mapping[str, float] = {
     backlog(IN_BOXES, PAUSE): 10,
     IDLE_SUBSYSTEM: 6 * 1024,
     QUEUED: 8.5,
-    KEPT: 8 * 1024,
+    KEPT: 12 * 1024,
     START_MANY: 5_000,
     IDLE_CPU: 0.5,
     among(AMONG[-1]): 1.3,
