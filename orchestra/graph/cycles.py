@@ -26,7 +26,7 @@ def shortest_cycles(arrows: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...],
 def on_cycles(ahead: Mapping[str, Iterable[str]]) -> frozenset[str]:
     """The nodes from which a walk may come back; `ahead` has where the arrows of each node lead.
 
-    It takes time in proportion to nodes and arrows: Tarjan's strongly connected components, without recursion.
+    The time grows with nodes and arrows alone: Tarjan's strongly connected components, without recursion.
     """
     found: set[str] = set()
     number: dict[str, int] = {}

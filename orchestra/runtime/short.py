@@ -8,7 +8,7 @@ T = TypeVar("T")
 class Short(list[T]):
     """A queue for a few entries, from both ends: while it is empty it takes a tenth of the memory of a deque.
 
-    The first entry goes in a time that grows with the length, which for thousands is still about a microsecond.
+    The first entry goes in a time that grows with the length; with thousands it is about a microsecond.
     """
 
     __slots__ = ()
