@@ -113,7 +113,7 @@ class Inbox:
         self.signal_capacity = signal_capacity
         self.current: Any = None
         self.in_hand: dict[asyncio.Task[Any], Any] = {}
-        self.unhandled: Callable[[Any, BaseException], None] = lambda message, error: None
+        self.unhandled: Callable[[str, Any, BaseException], None] = lambda name, message, error: None
         self.failure: BaseException | None = None
         self.idle = False
         self.parked = False
@@ -474,7 +474,7 @@ class Inbox:
             message = self.in_hand.pop(task)
             error = asyncio.CancelledError() if task.cancelled() else outcome_of(task)
             if error is not None:
-                self.unhandled(message, error)
+                self.unhandled(self.name, message, error)
         self.scheduler.poke()
 
     def _sends_itself(self) -> bool:
