@@ -29,6 +29,7 @@ from orchestra.errors import Closed, Full
 from orchestra.overflow import Block, BlockFirst, Drop, DropOldest, Overflow
 from orchestra.plan import LanePlan
 from orchestra.runtime.clock import Clock, Handle, LoopClock
+from orchestra.runtime.short import Short
 from orchestra.runtime.telling import wrong_thread
 
 
@@ -166,7 +167,7 @@ class Lane:
         self.dropped: Counter[str] = Counter()
         self.peak = 0
         self.starved = 0
-        self._granted: deque[Ticket] = deque()
+        self._granted: Short[Ticket] = Short()
         self._gate = Gate.OPEN
         self._spare = 0
         self._keeps = False
