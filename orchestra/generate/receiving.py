@@ -107,7 +107,7 @@ def write_lanes(writer: Writer, receipt: Receipt, *, paced: bool = False) -> Non
 def write_pacing(writer: Writer, receipt: Receipt) -> None:
     """Write the count of messages to take until the others have their turn.
 
-    Where that counts the messages of the only lane too, the taken ones are those allowed but for what is left.
+    Where that counts the messages of the only lane too, the allowed ones but for those left are taken.
     """
     writer.line("allowed = left = 1" if receipt.sole else "left = 1")
 
@@ -148,8 +148,8 @@ def write_take(
     """Write the branches that take one message from the most urgent lane that has one.
 
     In a batch, during which nobody else runs, messages are counted by small local numbers, to be added up at
-    its end, and there `write_relief` is enough for lanes that block. `paced` is the statement that counts down
-    to the next pause; in an only lane no other count is needed.
+    its end, and there `write_relief` is enough for lanes that block. `paced` is the statement that counts
+    down to the next pause; in an only lane no other count is needed.
     """
     if receipt.fairness is not None:
         _write_fair_take(writer, first, paced, then, unless)

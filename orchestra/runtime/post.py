@@ -42,6 +42,7 @@ class Way:
 
     `wip` are the receivers that are only planned, `replies` the fields that may hold a reply. `lane` is the
     one to which every message goes that comes without a level, as it is; None where that has to be decided.
+    `boxes` are the lanes into each of which a box goes as it is; empty where more has to be decided.
     `counts_bytes` says that it may go into a lane that counts the bytes of its box.
     """
 
@@ -52,6 +53,7 @@ class Way:
     wip: tuple[str, ...]
     replies: tuple[str, ...]
     lane: Lane | None = None
+    boxes: tuple[Lane, ...] = ()
     counts_bytes: bool = False
 
     def receivers_at(self, places: Places) -> tuple[str, ...]:
@@ -91,6 +93,10 @@ class Post:
         """Send a message, waiting where a lane has no room; see `Context.send`."""
         if get_ident() != self._thread:
             raise wrong_thread()
+        if message.__class__ in BOXES and priority is None and overflow is None:
+            way = self._ways.get(message.kind)
+            if way is not None and way.boxes:
+                return await self._send_box(message, way.boxes)
         places, way = self.places(message, priority, overflow)
         if not way.replies:
             return await self.spread(places, message, overflow) and not way.wip
@@ -154,6 +160,13 @@ class Post:
             return decided(offered.outcome((), every=False))
         finally:
             del offered
+
+    async def _send_box(self, box: Box[Any], lanes: tuple[Lane, ...]) -> bool:
+        """Put a box that was made ahead into each lane, waiting only for those that have no room."""
+        late = [(lane, box) for lane in lanes if not lane.offer(box)]
+        if not late:
+            return True
+        return await self.spread(self.living(late, len(lanes)), box, others=len(late) < len(lanes))
 
     def known_way(self, kind: type) -> Way | None:
         """The way of messages of a class, if one has gone there before."""
@@ -262,7 +275,13 @@ class Post:
             lane = None if alone is None or alone.level else alone.by_priority.get(Priority.NORMAL)
             return Way(kind, inboxes, frozenset(), None, wip, replies, lane)
         counts = any(isinstance(lane, ByteLane) for inbox in inboxes for lane in inbox.lanes)
-        return Way(kind, inboxes, boxed, codec, wip, replies, counts_bytes=counts)
+        lanes = tuple(
+            inbox.by_priority[Priority.NORMAL] for inbox in inboxes if Priority.NORMAL in inbox.by_priority
+        )
+        all_boxed = boxed == set(names) and len(lanes) == len(inboxes)
+        more = wip or replies or counts or any(inbox.level for inbox in inboxes)
+        boxes = lanes if all_boxed and not more else ()
+        return Way(kind, inboxes, boxed, codec, wip, replies, boxes=boxes, counts_bytes=counts)
 
     def _undeclared(self, kind: type, message: Any, why: str) -> UndeclaredMessage:
         text = f"{kind.__qualname__} cannot be sent: {why}"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from orchestra import (
     Actor,
+    Block,
     Box,
     BoxError,
     Context,
@@ -30,6 +31,7 @@ from orchestra import (
     subsystem,
 )
 from orchestra.box import RidingBox
+from orchestra.overflow import Overflow
 from tests.box.lanes import boxing, deliver, fan
 from tests.box.strategies import GROUPS, messages
 from tests.box.strictly import same
@@ -248,6 +250,38 @@ def test_a_box_made_ahead_goes_by_priority(boxed: bool) -> None:
 
     within(20, main())
     assert same(sink.got, [draft(0), draft(2), draft(1)])
+
+
+@pytest.mark.parametrize("policy", [Block(), Drop(0), DropOldest()])
+def test_a_box_made_ahead_waits_or_is_dropped_for_the_receiver_without_room_alone(policy: Overflow) -> None:
+    """Also when one has gone there before, and the way of the next is known."""
+    slow, fast = Gated(), Calls()
+
+    @orchestra(signal=Bell, event=Knock, boxed_messages=True)
+    class Two:
+        slow: Gated = subsystem(subscribes=[Draft], message_capacity=1, overflow=policy)
+        fast: Calls = subsystem(subscribes=[Draft])
+
+    boxes = [Box.seal(draft(n)) for n in range(4)]
+
+    async def main() -> None:
+        async with start(Two(slow=slow, fast=fast), dead_letters=lambda letter: None) as running:
+            await running.send(boxes[0])
+            await until(lambda: slow.begun)
+            assert await running.send(boxes[1])
+            sends = [asyncio.ensure_future(running.send(box)) for box in boxes[2:]]
+            await until(lambda: len(fast.got) == 4)
+            assert [send.done() for send in sends] == [policy != Block()] * 2
+            slow.gate.set()
+            assert await asyncio.gather(*sends) == [policy != Drop(0)] * 2
+            await running.drain()
+            meters = running.meters()["slow"]
+            assert (meters.received + meters.dropped, meters.queued) == (4, 0)
+
+    within(20, main())
+    assert same(fast.got, [draft(n) for n in range(4)])
+    kept = {Block(): [0, 1, 2, 3], Drop(0): [0, 1], DropOldest(): [0, 3]}[policy]
+    assert same(slow.got, [draft(n) for n in kept])
 
 
 def test_a_box_of_what_nobody_receives_is_undeclared() -> None:
