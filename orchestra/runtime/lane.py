@@ -20,6 +20,7 @@ import sys
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from functools import partial
+from threading import get_ident
 from typing import Any
 
 import attrs
@@ -29,6 +30,7 @@ from orchestra.overflow import Block, BlockFirst, Drop, DropOldest, Overflow
 from orchestra.plan import LanePlan
 from orchestra.runtime.clock import Clock, Handle, LoopClock
 from orchestra.runtime.short import Short
+from orchestra.runtime.telling import wrong_thread
 
 
 class Gate(enum.Enum):
@@ -108,6 +110,7 @@ class Lane:
         "_granted",
         "_keeps",
         "_spare",
+        "_thread",
         "_watch",
         "_watchers",
         "blocked",
@@ -169,6 +172,7 @@ class Lane:
         self._spare = 0
         self._keeps = False
         self.loop = loop
+        self._thread = get_ident()
         self._clock = clock or LoopClock(loop)
         self._around = around
         self._watch: Handle | None = None
@@ -233,6 +237,8 @@ class Lane:
         True when it was put, False when it was dropped. Raises `Full` or `Closed` with the message; when it
         raises anything, the entry is nowhere.
         """
+        if get_ident() != self._thread:
+            raise wrong_thread()
         outcome = self.admit(entry, message, policy)
         return outcome if isinstance(outcome, bool) else await self.redeem(outcome, entry, message)
 

@@ -1,6 +1,7 @@
 """The figures in the documentation are those of the committed files."""
 
 import json
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -23,10 +24,10 @@ def _constant(made: Group) -> Group:
     return Group(made.name, made.title, made.unit, cases, relative=made.relative, ratio=made.ratio)
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Figures as the command writes them, of two Pythons."""
-    results = tmp_path / "results"
+    results = tmp_path_factory.mktemp("written") / "results"
     where = report.machine(1, "asyncio")
     for name, made in (
         ("congestion", groups(1.0, 1)),
@@ -39,6 +40,12 @@ def folder(tmp_path: Path) -> Path:
                 results / f"{name}-{version}.json", measured, {**where, "python": f"{version}.0"}
             )
     return results
+
+
+@pytest.fixture
+def folder(written: Path, tmp_path: Path) -> Path:
+    """A copy of them that a test may change."""
+    return Path(shutil.copytree(written, tmp_path / "results"))
 
 
 def test_the_pages_have_the_figures_of_the_committed_files() -> None:
