@@ -33,7 +33,7 @@ def _fanout(quick: bool) -> Sequence[Group]:
 def _memory(quick: bool) -> Sequence[Group]:
     from benchmarks import memory
 
-    return memory.groups(rounds=1 if quick else 3, quick=quick)
+    return memory.groups(rounds=1 if quick else 2, quick=quick)
 
 
 def _scale(quick: bool) -> Sequence[Group]:
@@ -45,7 +45,7 @@ def _scale(quick: bool) -> Sequence[Group]:
 def _start(quick: bool) -> Sequence[Group]:
     from benchmarks import startup
 
-    return [startup.group(rounds=2 if quick else 7)]
+    return [startup.group(rounds=3 if quick else 7)]
 
 
 def _congestion(quick: bool) -> Sequence[Group]:

@@ -178,7 +178,7 @@ BARS: Mapping[str, float] = {
     QUEUED: 8.5,
     KEPT: 12 * 1024,
     START_MANY: 5_000,
-    IDLE_CPU: 0.5,
+    IDLE_CPU: 1,
     among(AMONG[-1]): 1.3,
     behind(BEHIND[-1]): 1.3,
     decorate(DECORATED[-1]): 1.3,

@@ -83,7 +83,7 @@ async def idle_percent(kind: type, count: int, size: int) -> float:
     async with many(kind, count, size) as begin:
         await begin()
         gc.collect()
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.5)
         before = process_time()
         await asyncio.sleep(IDLE_FOR)
         return 100 * (process_time() - before) / IDLE_FOR
