@@ -169,6 +169,30 @@ class Session:
             watcher = self._session.liveliness().declare_subscriber(key, take, history=True)
         return Closer(watcher, self._declared)
 
+    def announced(self, key: str, timeout: float = 1.0) -> list[str]:
+        """The keys that are announced now; whoever does not answer within `timeout` seconds is left out."""
+        with self._clearly():
+            replies = list(self._session.liveliness().get(key, timeout=timeout))
+        return sorted({str(reply.ok.key_expr) for reply in replies if reply.ok is not None})
+
+    def answer(self, key: str, give: Callable[[], bytes]) -> Closer:
+        """Answer whoever asks for `key` with what `give` gives, in a thread of Zenoh's."""
+
+        def reply(query: "zenoh.Query") -> None:
+            with query:
+                query.reply(key, give())
+
+        with self._clearly():
+            queryable = self._session.declare_queryable(_plain(key), reply)
+        return Closer(queryable, self._declared)
+
+    def ask(self, key: str, timeout: float = 1.0) -> dict[str, bytes]:
+        """The answers that come within `timeout` seconds; `key` may have the wildcards * and **."""
+        with self._clearly():
+            replies = list(self._session.get(key, timeout=timeout))
+        found = (reply.ok for reply in replies)
+        return {str(each.key_expr): each.payload.to_bytes() for each in found if each is not None}
+
     def connections(self, changed: Changed) -> Closer:
         """Call `changed(id, True)` for each session connected to this one; with False when it goes."""
         put = _zenoh().SampleKind.PUT

@@ -65,6 +65,29 @@ def test_announcements_are_seen_by_those_before_and_after() -> None:
         until(lambda: ("orchestra/shop/alive/one", False) in seen)
 
 
+def test_announcements_are_listed() -> None:
+    at = f"tcp/127.0.0.1:{free_port()}"
+    with opened(listen=[at]) as hub, opened(connect=[at]) as leaf, opened(connect=[at]) as asking:
+        hub.announce("orchestra/shop/alive/hub")
+        token = leaf.announce("orchestra/shop/alive/leaf")
+        both = ["orchestra/shop/alive/hub", "orchestra/shop/alive/leaf"]
+        until(lambda: asking.announced("orchestra/*/alive/*") == both)
+        token.close()
+        until(lambda: asking.announced("orchestra/*/alive/*") == both[:1])
+
+
+def test_answers() -> None:
+    at = f"tcp/127.0.0.1:{free_port()}"
+    with opened(listen=[at]) as hub, opened(connect=[at]) as leaf, opened(connect=[at]) as asking:
+        hub.answer("orchestra/shop/about/hub", lambda: b"one")
+        answer = leaf.answer("orchestra/shop/about/leaf", lambda: b"two")
+        leaf.answer("orchestra/shop/about/broken", lambda: bytes(1 // 0))
+        both = {"orchestra/shop/about/hub": b"one", "orchestra/shop/about/leaf": b"two"}
+        until(lambda: asking.ask("orchestra/shop/about/*") == both)
+        answer.close()
+        until(lambda: list(asking.ask("orchestra/shop/about/*")) == ["orchestra/shop/about/hub"])
+
+
 def test_connections_are_told() -> None:
     at = f"tcp/127.0.0.1:{free_port()}"
     told: list[tuple[str, bool]] = []
