@@ -155,6 +155,29 @@ class SubsystemStalled(OrchestraError):
         return type(self), (self.subsystems, self.timeout)
 
 
+class LinkError(OrchestraError):
+    """What runs in several processes cannot be linked.
+
+    Raised at start: a field is `Remote()` and there is no link, a message that would have to cross cannot be
+    packed, an address is taken or refused, or a package is missing. The text says which, and what would be
+    right.
+    """
+
+
+class RemoteError(OrchestraError):
+    """A failure that was answered from another process, of a type that is not known here.
+
+    `kind` is the name of the type there; the text is that of the failure.
+    """
+
+    def __init__(self, text: str, kind: str = "") -> None:
+        super().__init__(text)
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.kind)
+
+
 class StopTimeout(OrchestraError):
     """Subsystems were still running when the time to stop was over; `subsystems` names them.
 
