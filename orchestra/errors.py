@@ -198,7 +198,3 @@ class StopTimeout(OrchestraError):
 def _at(place: str) -> str:
     """A place, or what stands there ("task 'x' at ..."), as it follows a name."""
     return place if place.startswith(("task ", "thread ")) else f"at {place}"
-
-
-class LinkError(OrchestraError, ConnectionError):
-    """The link to the other processes could not be opened, or is closed; the text says which and why."""
