@@ -155,15 +155,6 @@ class SubsystemStalled(OrchestraError):
         return type(self), (self.subsystems, self.timeout)
 
 
-class LinkError(OrchestraError):
-    """What runs in several processes cannot be linked.
-
-    Raised at start: a field is `Remote()` and there is no link, a message that would have to cross cannot be
-    packed, an address is taken or refused, or a package is missing. The text says which, and what would be
-    right.
-    """
-
-
 class RemoteError(OrchestraError):
     """A failure that was answered from another process, of a type that is not known here.
 
@@ -201,4 +192,8 @@ def _at(place: str) -> str:
 
 
 class LinkError(OrchestraError, ConnectionError):
-    """The link to the other processes could not be opened, or is closed; the text says which and why."""
+    """The link to the other processes could not be opened, or is closed; the text says which and why.
+
+    Raised at start: a field is `Remote()` and there is no link, a message that would have to cross cannot be
+    packed, an address is taken, nobody lets this process in, or a package is missing.
+    """
