@@ -10,8 +10,10 @@ from orchestra.errors import (
     Deadlock,
     DeclarationError,
     Full,
+    LinkError,
     NoReply,
     OrchestraError,
+    RemoteError,
     StopTimeout,
     SubsystemStalled,
     TooLarge,
@@ -23,6 +25,7 @@ from orchestra.launch import run, start
 from orchestra.overflow import Block, BlockFirst, Drop, DropOldest, Fail
 from orchestra.priority import Priority
 from orchestra.recipient import BlockingRecipient, Recipient
+from orchestra.remote import Remote
 from orchestra.reply import Reply
 from orchestra.runtime.gridlock import Gridlock
 from orchestra.runtime.letters import DeadLetter
@@ -56,6 +59,7 @@ __all__ = [
     "Full",
     "Gridlock",
     "LaneMeters",
+    "LinkError",
     "Live",
     "Meters",
     "Missed",
@@ -63,6 +67,8 @@ __all__ = [
     "OrchestraError",
     "Priority",
     "Recipient",
+    "Remote",
+    "RemoteError",
     "Reply",
     "Restart",
     "Running",

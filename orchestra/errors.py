@@ -155,15 +155,6 @@ class SubsystemStalled(OrchestraError):
         return type(self), (self.subsystems, self.timeout)
 
 
-class LinkError(OrchestraError):
-    """What runs in several processes cannot be linked.
-
-    Raised at start: a field is `Remote()` and there is no link, a message that would have to cross cannot be
-    packed, an address is taken or refused, or a package is missing. The text says which, and what would be
-    right.
-    """
-
-
 class RemoteError(OrchestraError):
     """A failure that was answered from another process, of a type that is not known here.
 
@@ -198,3 +189,11 @@ class StopTimeout(OrchestraError):
 def _at(place: str) -> str:
     """A place, or what stands there ("task 'x' at ..."), as it follows a name."""
     return place if place.startswith(("task ", "thread ")) else f"at {place}"
+
+
+class LinkError(OrchestraError, ConnectionError):
+    """The link to the other processes could not be opened, or is closed; the text says which and why.
+
+    Raised at start: a field is `Remote()` and there is no link, a message that would have to cross cannot be
+    packed, an address is taken, nobody lets this process in, or a package is missing.
+    """

@@ -28,6 +28,8 @@ class Account:
     turn: int = 0
     idle_at: int = -1
     """The number that had arrived when somebody last starved."""
+    returning: bool = False
+    """It was gone, and has not said yet how much it has sent: it may use nothing."""
 
     @property
     def unused(self) -> int:
@@ -42,21 +44,37 @@ class Granter:
         self.capacity = capacity
         self.accounts: dict[Hashable, Account] = {}
         self.reserved = 0
+        self._gone: dict[Hashable, Account] = {}
         self._turn = 0
 
     def join(self, who: Hashable) -> Account:
-        """A sender is there; it has nothing yet."""
+        """A sender is there, for the first time or again.
+
+        One that comes again may still believe that it has room, so it is asked to give all of that back first.
+        """
+        if who in self._gone:
+            account = self.accounts[who] = self._gone.pop(who)
+            account.round += 1
+            account.asked_back = account.arrived
+            account.returning = True
+            return account
         return self.accounts.setdefault(who, Account())
 
     def leave(self, who: Hashable) -> None:
-        """A sender is gone for good: the places that it did not use are free."""
+        """A sender is gone, and may come again: the places that it did not use are free."""
         account = self.accounts.pop(who, None)
         if account is not None:
             self.reserved -= account.unused
+            account.limit = account.arrived
+            account.wants = False
+            self._gone[who] = account
 
     def arrive(self, who: Hashable, upto: int) -> None:
         """So many messages of this sender have come, or were lost: they hold no place of its own any more."""
         account = self.accounts[who]
+        if account.returning:
+            account.limit = account.arrived = max(account.arrived, upto)
+            return
         upto = min(upto, account.limit)
         if upto > account.arrived:
             self.reserved -= upto - account.arrived
@@ -91,29 +109,34 @@ class Granter:
             told.append(who)
         return told
 
+    def wanted(self, *, local: bool = False) -> bool:
+        """Whether more is to be granted as soon as there is room."""
+        share = self.share(local)
+        least = max(1, share // 2)
+        return any(
+            share - account.unused >= least and account.asked_back is None for account in self.accounts.values()
+        )
+
     def starving(self, *, local: bool = False) -> bool:
         """Whether somebody who wants a place has none: a sender, or, if `local`, one in this process."""
         return (local and self.reserved > 0) or any(
             account.wants and not account.unused for account in self.accounts.values()
         )
 
-    def ask_back(self, *, local: bool = False) -> list[Hashable]:
-        """Who is to give places back while somebody starves: those who have not used theirs since last time.
-
-        Called again and again as long as `starving` says so. `asked_back` of each is the limit that it may
-        keep; it is asked again until it has answered.
-        """
+    def ask_back(self, *, local: bool = False) -> None:
+        """Somebody starves: those who have not used their places since the last call are to give some back."""
         share = self.share(local)
-        asked: list[Hashable] = []
-        for who, account in self.accounts.items():
+        for account in self.accounts.values():
             if account.asked_back is None and account.unused:
                 keep = share if account.unused > share else 0
                 if account.idle_at == account.arrived:
                     account.asked_back = account.arrived + keep
                 account.idle_at = account.arrived
-            if account.asked_back is not None:
-                asked.append(who)
-        return asked
+
+    @property
+    def owing(self) -> list[Hashable]:
+        """Who is to give back what lies above the limit `asked_back`; asked until it has answered."""
+        return [who for who, account in self.accounts.items() if account.asked_back is not None]
 
     def returned(self, who: Hashable, number: int, limit: int) -> bool:
         """A sender has answered in round `number` that it keeps this limit; False for what is out of date."""
@@ -121,9 +144,10 @@ class Granter:
         if account is None or account.asked_back is None or number != account.round + 1:
             return False
         if not account.arrived <= limit <= account.limit:
-            return False
+            return False  # one that comes again has sent what was lost, and is asked again when that is known
         self.reserved -= account.limit - limit
         account.limit, account.round, account.asked_back = limit, number, None
+        account.returning = False
         return True
 
 
@@ -156,7 +180,7 @@ class Purse:
 
     def give_back(self, number: int, limit: int) -> int:
         """Give back what lies above `limit` and is not used, in round `number`; gives the limit that is kept."""
-        if number == self.round + 1:
+        if number > self.round:
             self.round = number
             self.limit = self._answer = max(self.sent, min(self.limit, limit))
         return self._answer

@@ -64,12 +64,9 @@ class Keys:
         """All else that goes to another process."""
         return f"orchestra/{self.app}/to/{written(other)}/control/{written(self.epoch)}"
 
-    @property
-    def own_messages(self) -> tuple[str, ...]:
-        """Messages to this process, by level."""
-        return tuple(
-            f"orchestra/{self.app}/to/{written(self.epoch)}/{level.value}/*" for level in Priority
-        )
+    def own(self, level: Priority) -> str:
+        """Messages of a level to this process."""
+        return f"orchestra/{self.app}/to/{written(self.epoch)}/{level.value}/*"
 
     @property
     def own_control(self) -> str:

@@ -2,12 +2,16 @@
 
 import math
 import re
+import threading
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from orchestra.link.strangers import Tls, User, access_control
+
+if TYPE_CHECKING:
+    from orchestra.link.session import Session
 
 LEASE: Final = 2.0
 """Seconds after which a process that shows no life is taken for gone."""
@@ -128,6 +132,12 @@ class ZenohLink:
         names = [user.name for user in self.users]
         if len(set(names)) < len(names):
             raise ValueError("allow and user have two passwords for one name of a user")
+
+    def open(self, given_up: threading.Event) -> "Session":
+        """Open a session; see `Session.open`. `start` does it."""
+        from orchestra.link.session import Session
+
+        return Session.open(self, given_up)
 
     @property
     def mode(self) -> str:

@@ -170,8 +170,10 @@ class Quiet(msgspec.Struct, array_like=True, frozen=True, tag="quiet"):
     had: Count
 
 
-class Release(msgspec.Struct, array_like=True, frozen=True, tag="release"):
-    """All of us are at rest: end."""
+class Finished(msgspec.Struct, array_like=True, frozen=True, tag="finished"):
+    """These subsystems of mine have finished, and all that they sent has arrived."""
+
+    names: list[str]
 
 
 class Ending(msgspec.Struct, array_like=True, frozen=True, tag="ending"):
@@ -200,7 +202,7 @@ Control: TypeAlias = (
     | Drain
     | HowQuiet
     | Quiet
-    | Release
+    | Finished
     | Ending
     | Bye
 )

@@ -184,6 +184,14 @@ class Asks:
         """None has it any more, or nobody waits for it."""
         self._guests.pop(pending, None)
 
+    def open_for_another(self, pending: Pending) -> None:
+        """Somebody in another process asks, and this stands for its ask."""
+        self._open[pending] = None
+
+    def closed_for_another(self, pending: Pending) -> None:
+        """It has its outcome."""
+        self._open.pop(pending, None)
+
     def count_late(self, pending: Pending) -> None:
         """An answer came too late."""
         if pending.holder is not None:
