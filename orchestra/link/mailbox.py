@@ -1,6 +1,7 @@
 """The open session of one process, and what has come for it: threads leave it here, the loop is woken once for many."""
 
 import asyncio
+import json
 import secrets
 import threading
 from collections import deque
@@ -30,7 +31,7 @@ class Link(Protocol):
     def app(self) -> str | None: ...
     @property
     def lease(self) -> float: ...
-    def open(self, given_up: threading.Event) -> Sessions: ...
+    def open(self, app: str, given_up: threading.Event) -> Sessions: ...
 
 
 class Mailbox:
@@ -59,7 +60,7 @@ class Mailbox:
 
     def open(self, given_up: threading.Event) -> None:
         """Open the session and listen; blocking, in a thread. Raises `LinkError`."""
-        self.session = self.link.open(given_up)
+        self.session = self.link.open(self.keys.app, given_up)
         try:
             self.session.subscribe(self.keys.own_control, partial(self._arrived, self.control))
             for level, arrivals in self.levels.items():
@@ -68,8 +69,10 @@ class Mailbox:
             self.session.close(CLOSING)
             raise
 
-    def announce(self, process: str) -> None:
+    def announce(self, process: str, hosts: tuple[str, ...]) -> None:
         """Let others know of this process, and look for them; blocking, in a thread."""
+        about = json.dumps({"hosts": hosts}).encode()
+        self.session.answer(self.keys.about, lambda: about)
         self.session.watch(self.keys.everybody, self._changed)
         self.session.announce(self.keys.alive(process))
 
