@@ -122,7 +122,7 @@ class Engine:
             out=self._questions.out,
             lost=self._bury,
             put_in_thread=self._put_in_thread,
-            now=monotonic,
+            now=self.loop.time,
         )
         made: dict[str, Outlet] = {}
         for place, (name, subsystem) in enumerate(self._plan.subsystems.items()):
@@ -190,9 +190,9 @@ class Engine:
 
     async def others_ended(self, timeout: float) -> None:
         """Wait until those that were told to stop have ended, `timeout` seconds and a little at most."""
-        end = monotonic() + timeout + FAREWELL
-        while monotonic() < end and any(self.here()) and self._closing is not None:
-            if not any(each.ending for each in self.here()) and monotonic() > end - timeout:
+        end = self.loop.time() + timeout + FAREWELL
+        while self.loop.time() < end and any(self.here()) and self._closing is not None:
+            if not any(each.ending for each in self.here()) and self.loop.time() > end - timeout:
                 break
             await asyncio.sleep(0.005)
 
@@ -371,7 +371,7 @@ class Engine:
         gone.alive = False
         if gone.state is State.HERE:
             self._become(gone, State.AWAY, "nothing is heard of it")
-            gone.away_at = monotonic()
+            gone.away_at = self.loop.time()
             self._hosts_changed(gone)
         elif gone.state in (State.MET, State.REFUSED):
             self._become(gone, State.GONE, "it has ended")
@@ -535,8 +535,8 @@ class Engine:
 
     def _tick(self) -> None:
         self._ticker = self.loop.call_later(TICK, self._tick)
-        now = monotonic()
-        grace = max(0.5, self._mailbox.link.lease / 2)
+        now = self.loop.time()
+        grace = self._mailbox.link.lease / 2
         for neighbour in list(self.neighbours.values()):
             if neighbour.state is State.AWAY and now - neighbour.away_at > grace:
                 self._gone(neighbour, "nothing was heard of it for too long")
@@ -580,14 +580,14 @@ class Engine:
     async def _close(self) -> None:
         """Send what can be sent, hear what has arrived, say goodbye, and close the session."""
         try:
-            end = monotonic() + FAREWELL
+            end = self.loop.time() + FAREWELL
             for each in self._outlets.values():
                 each.stop()
                 each.wake()
             asked = 0.0
-            while monotonic() < end and self._waits_for_others():
-                if monotonic() - asked > TICK:
-                    asked = monotonic()
+            while self.loop.time() < end and self._waits_for_others():
+                if self.loop.time() - asked > TICK:
+                    asked = self.loop.time()
                     for each in self._outlets.values():
                         each.ask_again()
                 await asyncio.sleep(0.005)
