@@ -6,6 +6,7 @@ exit, for ever; so what is still open then is closed by a thread that waits for 
 
 import contextlib
 import ctypes
+import functools
 import json
 import os
 import re
@@ -52,14 +53,17 @@ class Closer:
             self._declared.undeclare()
 
 
-class Publisher(Closer):
-    """Puts to one key."""
+class Publisher:
+    """Puts to one key.
+
+    It is no publisher of Zenoh's: that declares its key as a number over one link, and what is put over
+    another one may be there before, and is dropped silently.
+    """
 
     __slots__ = ("_put",)
 
-    def __init__(self, declared: "zenoh.Publisher", among: "set[Any]") -> None:
-        super().__init__(declared, among)
-        self._put = declared.put
+    def __init__(self, put: Callable[..., object]) -> None:
+        self._put = put
 
     def put(self, payload: bytes, attachment: bytes) -> None:
         """Hand a payload to Zenoh. It may block when the publisher was made so. LinkError once closed."""
@@ -131,11 +135,12 @@ class Session:
             zenoh.Priority.DATA_LOW,
             zenoh.Priority.BACKGROUND,
         )
-        with self._clearly():
-            publisher = self._session.declare_publisher(
-                _plain(key), congestion_control=control, priority=levels[priority - 1]
+        where = zenoh.KeyExpr(_plain(key))
+        return Publisher(
+            functools.partial(
+                self._session.put, where, congestion_control=control, priority=levels[priority - 1]
             )
-        return Publisher(publisher, self._declared)
+        )
 
     def subscribe(self, key: str, arrived: Arrived) -> Closer:
         """Call `arrived(key, payload, attachment)` for each put; `key` may have the wildcards * and **."""

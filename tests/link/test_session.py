@@ -32,10 +32,25 @@ def test_what_is_put_arrives_with_its_attachment() -> None:
         urgent.put(b"later", b"")
         time.sleep(0.1)
         assert all(payload != b"later" for _, payload, _ in got)
-        urgent.close()
-        urgent.close()
-        with pytest.raises(LinkError, match="closed"):
-            urgent.put(b"", b"")
+    with pytest.raises(LinkError, match="the link is closed"):
+        urgent.put(b"", b"")
+
+
+def test_the_first_put_of_each_priority_arrives() -> None:
+    at = f"tcp/127.0.0.1:{free_port()}"
+    with opened(listen=[at]):
+        for number in range(20):
+            got: list[bytes] = []
+            seen: list[bool] = []
+            with opened(connect=[at]) as one, opened(connect=[at]) as other:
+                other.watch(f"orchestra/shop/alive/{number}", lambda _, here, seen=seen: seen.append(here))
+                one.subscribe("orchestra/shop/to/*", lambda _, payload, beside, got=got: got.append(payload))
+                one.announce(f"orchestra/shop/alive/{number}")
+                until(lambda seen=seen: seen)
+                for priority in (1, 4, 5, 7):
+                    put = other.publisher("orchestra/shop/to/one", priority=priority, block=False).put
+                    put(b"%d" % priority, b"")
+                until(lambda got=got: len(got) == 4)
 
 
 def test_two_leaves_reach_each_other_through_the_hub() -> None:
