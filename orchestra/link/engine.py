@@ -402,8 +402,6 @@ class Engine:
             neighbour.tell(wire.Declares(self._description))
             self._refuse(neighbour, "it declares another orchestra", tell=False)
             return
-        if neighbour.state is State.REFUSED and neighbour.why.startswith("it refuses"):
-            return
         if hello.back:
             self._greet(neighbour, back=False)
         self._signals.greeted(neighbour, hello.signals)

@@ -38,6 +38,9 @@ class Network:
 
     def put(self, source: "Session", key: str, payload: bytes, attachment: bytes) -> None:
         self.puts.append((key, payload, attachment))
+        if source.frozen:
+            source.waiting.append(lambda: self.put(source, key, payload, attachment))
+            return
         if source.cut or self.drops(key):
             return
         now = self.loop.time()
