@@ -38,6 +38,9 @@ __all__ = ["Engine", "Link", "Mailbox", "check_plan", "opened"]
 TICK = 0.1
 """Seconds between two looks at what was not answered."""
 
+LATER = 0.01
+"""Seconds after which a sender is told what has arrived, where nothing else is to be told to it before."""
+
 PATIENCE = 0.5
 """Seconds after which what was not answered is asked again."""
 
@@ -83,6 +86,7 @@ class Engine:
         self._outlets = self._make_outlets(instances)
         self._inlets: dict[int, Inlet] = {}
         self._soon: dict[Callable[[], None], None] = {}
+        self._later: dict[Callable[[], None], None] = {}
         self._refused_noise = 0
         self._ticker: asyncio.TimerHandle | None = None
         self._reading = False
@@ -102,7 +106,7 @@ class Engine:
         """Everything is wired: let others know of this process."""
         self._questions.recipient = recipients.to
         around = inlet.Surroundings(
-            self._kinds, self._signals.seen, self._questions.back, self._do_soon, self._noise
+            self._kinds, self._signals.seen, self._questions.back, self._do_soon, self._do_later, self._noise
         )
         for place, name in enumerate(self._names):
             if name in self._hosts:
@@ -530,6 +534,16 @@ class Engine:
         for function in soon:
             function()
         return budget - 1
+
+    def _do_later(self, function: Callable[[], None]) -> None:
+        if not self._later:
+            self.loop.call_later(LATER, self._do_what_was_left)
+        self._later[function] = None
+
+    def _do_what_was_left(self) -> None:
+        later, self._later = self._later, {}
+        for function in later:
+            function()
 
     def _tick(self) -> None:
         self._ticker = self.loop.call_later(TICK, self._tick)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from orchestra import Drop, Remote, start
+from orchestra import Drop, Remote, SubsystemStalled, start
 from orchestra.link import ZenohLink
 from tests.link.fabric import until
 from tests.link.parts import LEASE
@@ -94,6 +94,7 @@ async def test_a_killed_process_is_noticed_and_a_new_one_takes_over() -> None:
             for n in range(100):
                 await running.send(Task(n))
             await until(lambda: len(first.all("seen")) == 100)
+            await asyncio.sleep(0.05)
             await first.kill()
             killed = time.monotonic()
             await until(lambda: "first" not in running.peers() or running.peers()["first"].state != "here")
@@ -123,7 +124,8 @@ async def test_a_frozen_process_is_waited_for_by_nobody_else_and_goes_on() -> No
             await asyncio.sleep(0.05)
             began = time.monotonic()
             assert await running.send(Task(999), overflow=Drop(wait_before_drop=0.02)) is False
-            await running.broadcast(Phase(1), timeout=0.1) if False else None
+            with pytest.raises(SubsystemStalled, match="'hand'"):
+                await running.broadcast(Phase(1), timeout=0.1)
             assert time.monotonic() - began < 0.3
             await until(lambda: not running.peers(), 4)
             hand.process.send_signal(signal.SIGCONT)
