@@ -38,6 +38,9 @@ __all__ = ["Engine", "Link", "Mailbox", "check_plan", "opened"]
 TICK = 0.1
 """Seconds between two looks at what was not answered."""
 
+LATER = 0.01
+"""Seconds after which a sender is told what has arrived, where nothing else is to be told to it before."""
+
 PATIENCE = 0.5
 """Seconds after which what was not answered is asked again."""
 
@@ -83,12 +86,14 @@ class Engine:
         self._outlets = self._make_outlets(instances)
         self._inlets: dict[int, Inlet] = {}
         self._soon: dict[Callable[[], None], None] = {}
+        self._later: dict[Callable[[], None], None] = {}
         self._refused_noise = 0
         self._ticker: asyncio.TimerHandle | None = None
         self._reading = False
         self._closing: asyncio.Task[None] | None = None
         self._held_since = 0.0
         self._stop_told = False
+        self._stop_until = 0.0
         ensemble.afar = self
 
     # the start
@@ -102,7 +107,7 @@ class Engine:
         """Everything is wired: let others know of this process."""
         self._questions.recipient = recipients.to
         around = inlet.Surroundings(
-            self._kinds, self._signals.seen, self._questions.back, self._do_soon, self._noise
+            self._kinds, self._signals.seen, self._questions.back, self._do_soon, self._do_later, self._noise
         )
         for place, name in enumerate(self._names):
             if name in self._hosts:
@@ -172,6 +177,7 @@ class Engine:
     def stop(self, timeout: float) -> None:
         """Tell all others to stop."""
         self._stop_told = True
+        self._stop_until = self.loop.time() + timeout + FAREWELL
         for each in self.here():
             each.tell(wire.Stop(timeout))
 
@@ -190,11 +196,9 @@ class Engine:
 
     async def others_ended(self, timeout: float) -> None:
         """Wait until those that were told to stop have ended, `timeout` seconds and a little at most."""
-        end = self.loop.time() + timeout + FAREWELL
-        while self.loop.time() < end and any(self.here()) and self._closing is not None:
-            if not any(each.ending for each in self.here()) and self.loop.time() > end - timeout:
-                break
-            await asyncio.sleep(0.005)
+        self._begin_to_close()
+        assert self._closing is not None
+        await asyncio.wait([self._closing], timeout=timeout + 2 * FAREWELL)
 
     # what others say
 
@@ -402,8 +406,6 @@ class Engine:
             neighbour.tell(wire.Declares(self._description))
             self._refuse(neighbour, "it declares another orchestra", tell=False)
             return
-        if neighbour.state is State.REFUSED and neighbour.why.startswith("it refuses"):
-            return
         if hello.back:
             self._greet(neighbour, back=False)
         self._signals.greeted(neighbour, hello.signals)
@@ -533,6 +535,16 @@ class Engine:
             function()
         return budget - 1
 
+    def _do_later(self, function: Callable[[], None]) -> None:
+        if not self._later:
+            self.loop.call_later(LATER, self._do_what_was_left)
+        self._later[function] = None
+
+    def _do_what_was_left(self) -> None:
+        later, self._later = self._later, {}
+        for function in later:
+            function()
+
     def _tick(self) -> None:
         self._ticker = self.loop.call_later(TICK, self._tick)
         now = self.loop.time()
@@ -593,6 +605,7 @@ class Engine:
                 await asyncio.sleep(0.005)
             for each in self._outlets.values():
                 each.close()
+            await self._stopped_others()
             for neighbour in self.here():
                 neighbour.tell(wire.Bye(self._last_news(neighbour)))
         finally:
@@ -603,6 +616,14 @@ class Engine:
                 each.close()
             for neighbour in self.neighbours.values():
                 self._questions.gone(neighbour)
+
+    async def _stopped_others(self) -> None:
+        """Wait until those that this process told to stop have said goodbye; less where none has answered."""
+        answer = self.loop.time() + FAREWELL
+        while any(self.here()) and self.loop.time() < self._stop_until:
+            if self.loop.time() > answer and not any(each.ending for each in self.here()):
+                return
+            await asyncio.sleep(0.005)
 
     def _waits_for_others(self) -> bool:
         """Whether something is on the way to processes that are there, or one has not heard of the stop."""

@@ -37,14 +37,15 @@ class Surroundings:
     """What inlets need of the engine around them.
 
     `seen` has how many signals of each origin were seen here, `back` makes what rides beside a frame from a
-    process, for a subsystem; `soon` has a function called at the next turn, once however often it is given;
-    `noise` is told of what is not as it should be.
+    process, for a subsystem; `soon` has a function called at the next turn, once however often it is given,
+    `later` a hundredth of a second later; `noise` is told of what is not as it should be.
     """
 
     kinds: Kinds
     seen: Mapping[int, int]
     back: Callable[[Neighbour, str, type], Back]
     soon: Callable[[Callable[[], None]], None]
+    later: Callable[[Callable[[], None]], None]
     noise: Callable[[Neighbour, str], None]
 
 
@@ -161,6 +162,7 @@ class LaneInlet:
         if header.count == 0 or source.bytes >= BYTES or (stream.gaps and stream.gaps[-1][1] > source.told):
             self._tell(source)
         self._around.soon(self.grant)
+        self._around.later(self._tell_all)
 
     def _opened(self, source: Source, header: Header, payload: bytes, skip: int, good: int) -> list[Any]:
         """The entries for the lane, of the messages of a packet from number `skip` to before `good`."""
@@ -250,11 +252,14 @@ class LaneInlet:
             lane.watch(self._looked)
 
     def tick(self) -> None:
-        """Ask for room back where somebody starves, and tell what has not been told yet."""
+        """Ask for room back where somebody starves."""
         local = bool(self._lane.waiting)
         if self._granter.starving(local=local):
             self._granter.ask_back(local=local)
         self._ask_back()
+
+    def _tell_all(self) -> None:
+        """Tell all who do not know it what has arrived."""
         for source in self._sources.values():
             if source.stream.expected > source.told and not source.gone:
                 self._tell(source)

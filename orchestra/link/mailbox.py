@@ -31,7 +31,7 @@ class Link(Protocol):
     def app(self) -> str | None: ...
     @property
     def lease(self) -> float: ...
-    def open(self, app: str, given_up: threading.Event) -> Sessions: ...
+    def open(self, given_up: threading.Event, app: str | None = None) -> Sessions: ...
 
 
 class Mailbox:
@@ -57,14 +57,17 @@ class Mailbox:
         self.session: Sessions
         self._loop = loop
         self._poked = False
+        self._kept: list[Any] = []
+        """What ends when nobody refers to it: subscriptions, and the token of this process."""
 
     def open(self, given_up: threading.Event) -> None:
         """Open the session and listen; blocking, in a thread. Raises `LinkError`."""
-        self.session = self.link.open(self.keys.app, given_up)
+        self.session = self.link.open(given_up, self.keys.app)
         try:
-            self.session.subscribe(self.keys.own_control, partial(self._arrived, self.control))
+            session = self.session
+            self._kept.append(session.subscribe(self.keys.own_control, partial(self._arrived, self.control)))
             for level, arrivals in self.levels.items():
-                self.session.subscribe(self.keys.own(level), partial(self._arrived, arrivals))
+                self._kept.append(session.subscribe(self.keys.own(level), partial(self._arrived, arrivals)))
         except BaseException:
             self.session.close(CLOSING)
             raise
@@ -72,9 +75,9 @@ class Mailbox:
     def announce(self, process: str, hosts: tuple[str, ...]) -> None:
         """Let others know of this process, and look for them; blocking, in a thread."""
         about = json.dumps({"hosts": hosts}).encode()
-        self.session.answer(self.keys.about, lambda: about)
-        self.session.watch(self.keys.everybody, self._changed)
-        self.session.announce(self.keys.alive(process))
+        self._kept.append(self.session.answer(self.keys.about, lambda: about))
+        self._kept.append(self.session.watch(self.keys.everybody, self._changed))
+        self._kept.append(self.session.announce(self.keys.alive(process)))
 
     async def close(self) -> None:
         """Close the session; it takes no more than `CLOSING` seconds."""

@@ -42,6 +42,7 @@ _WHY = {
     "stopped": "the orchestra stopped before it was handled",
     "finished": "its receiver had finished",
     "timer": "the timer that was to send it ended before",
+    "lost": "it was on its way to another process, and nobody knows whether it arrived",
 }
 
 

@@ -38,6 +38,9 @@ class Network:
 
     def put(self, source: "Session", key: str, payload: bytes, attachment: bytes) -> None:
         self.puts.append((key, payload, attachment))
+        if source.frozen:
+            source.waiting.append(lambda: self.put(source, key, payload, attachment))
+            return
         if source.cut or self.drops(key):
             return
         now = self.loop.time()
@@ -103,7 +106,7 @@ class FakeLink:
     app: str | None = None
     lease: float = 0.4
 
-    def open(self, given_up: threading.Event) -> "Session":
+    def open(self, given_up: threading.Event, app: str | None = None) -> "Session":
         session = Session(self.network, self.name or "")
         self.network.sessions.append(session)
         return session
@@ -142,6 +145,9 @@ class Session:
     def subscribe(self, key: str, arrived: Callable[[str, bytes, bytes], object]) -> None:
         assert key.endswith("/*")
         self._subscribers.append((key[:-1], arrived))
+
+    def answer(self, key: str, give: Callable[[], bytes]) -> None:
+        """Nobody asks here."""
 
     def announce(self, key: str) -> None:
         self.tokens.append(key)

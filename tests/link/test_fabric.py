@@ -142,6 +142,7 @@ async def test_a_message_that_was_sent_after_a_signal_is_seen_after_it() -> None
     network.delay = lambda key: 0.05 if "/control/" in key else 0.0
     async with far(network, hand), near(network) as running:
         await running.send(Task(1))
+        await until(lambda: hand.order == [1])
         await running.broadcast(Phase(1))
         await running.send(Task(2))
         await until(lambda: len(hand.order) == 3)
@@ -217,7 +218,7 @@ async def test_an_ask_is_answered_at_once_when_the_process_is_gone() -> None:
             asking = asyncio.ensure_future(running.ask(lambda reply: Question(-3, reply)))
             await until(lambda: hand.kept)
             network.session("far").kill()
-            with pytest.raises(NoReply, match="gone"):
+            with pytest.raises(NoReply, match="is gone|nobody knows"):
                 await asking
 
 
@@ -283,6 +284,7 @@ async def test_a_frozen_process_stops_nobody_and_goes_on_when_it_wakes() -> None
         await until(lambda: hand.seen == [0])
         network.freeze("far")
         sends = [asyncio.ensure_future(running.send(Task(n))) for n in range(1, 40)]
+        await asyncio.sleep(0.01)
         assert await running.send(Task(99), overflow=Drop(wait_before_drop=0.01)) is False
         network.vanish("far")
         await until(lambda: not running.peers())
@@ -304,12 +306,12 @@ async def test_nothing_comes_twice_and_all_is_accounted_for_over_a_bad_network()
         await until(lambda: running.peers())
         network.drops = lossy(0.1, 7)
         network.delay = lambda key: 0.0005
-        for n in range(600):
+        for n in range(300):
             await running.send(Task(n))
         network.drops = lambda key: False
-        await until(lambda: len(hand.seen) + len(letters) == 600)
+        await until(lambda: len(hand.seen) + len(letters) == 300)
         assert hand.seen == sorted(set(hand.seen))
-        assert sorted(hand.seen + [letter.message.n for letter in letters]) == list(range(600))
+        assert sorted(hand.seen + [letter.message.n for letter in letters]) == list(range(300))
         assert {letter.reason for letter in letters} <= {"lost"}
         assert there.peers()["near"].lost == len(letters)
 
@@ -397,7 +399,7 @@ async def test_processes_that_declare_something_else_refuse_each_other_and_say_w
 async def test_any_number_of_replicas_share_the_work() -> None:
     network = Network()
     hands = [Hand(answers=False) for _ in range(3)]
-    async with near(network, hand=Remote(replicas="any")) as running:
+    async with near(network, hand=Remote(replicas="any"), pad=Remote(replicas="any")) as running:
         async with far(network, hands[0], name="a"), far(network, hands[1], name="b"):
             await until(lambda: len(running.peers()) == 2)
             for n in range(100):
@@ -412,7 +414,7 @@ async def test_any_number_of_replicas_share_the_work() -> None:
 async def test_a_key_goes_to_one_replica() -> None:
     network = Network()
     hands = {name: Hand(answers=False) for name in ("a", "b", "c")}
-    async with near(network, hand=Remote(by=lambda task: task.n % 20)) as running:
+    async with near(network, hand=Remote(by=lambda task: task.n % 20), pad=Remote(replicas="any")) as running:
         async with far(network, hands["a"], name="a"), far(network, hands["b"], name="b"):
             await until(lambda: len(running.peers()) == 2)
             for n in range(200):
