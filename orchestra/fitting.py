@@ -1,8 +1,8 @@
 """Fitting the wiring to the instances that an orchestra is started with.
 
 A field may hold an instance of another class than the declared one, or a Wrapper, or say that another process
-hosts its subsystem. What is called of it is known only then, so the part of the plan that tells it, and the wiring, are made anew, once for each choice of
-classes.
+hosts its subsystem. What is called of it is known only then, so the part of the plan that tells it, and the
+wiring, are made anew, once for each choice of classes.
 """
 
 import functools

@@ -262,10 +262,10 @@ def run(
     `async def main(running)` may drive it; when it returns, the orchestra drains and stops, and `run` returns
     its value.
 
-    The first SIGINT or SIGTERM stops the orchestra, of several processes only this one, within `timeout`
-    seconds (`main` is cancelled), and `run` returns None; the second ends the process at once, with the signal's status. Outside the main
-    thread signals are left alone. Raises the orchestra's error, and that of `main`; RuntimeError when an
-    event loop runs already: there, use `start`.
+    The first SIGINT or SIGTERM stops the orchestra within `timeout` seconds (of several processes only this
+    one; `main` is cancelled), and `run` returns None; the second ends the process at once, with the signal's
+    status. Outside the main thread signals are left alone. Raises the orchestra's error, and that of `main`;
+    RuntimeError when an event loop runs already: there, use `start`.
     """
     try:
         asyncio.get_running_loop()

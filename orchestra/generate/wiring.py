@@ -76,11 +76,11 @@ def _codecs(plan: Plan, names: Mapping[str, Any] | None) -> Codecs:
     named = {class_of(message): message for message in (*sent, *received)}
     boxed = (kind for kind in named if plan.boxed_of(kind, named[kind], names))
     every = {kind: codec_of(kind, named[kind], names) for kind in boxed}
-    for kind in every:
+    for kind, codec in every.items():
         if plan.leaves(kind):
             from orchestra.link.crossing import crossing
 
-            every[kind] = crossing(every[kind])
+            every[kind] = crossing(codec)
     return MappingProxyType({kind: codec for kind, codec in every.items() if codec.whole is None})
 
 

@@ -10,7 +10,7 @@ keeps, never below what it has sent, and from then on believes only grants of th
 """
 
 import hashlib
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
@@ -42,15 +42,15 @@ class Granter:
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self.accounts: dict[Hashable, Account] = {}
+        self.accounts: dict[int, Account] = {}
         self.reserved = 0
-        self._gone: dict[Hashable, Account] = {}
+        self._gone: dict[int, Account] = {}
         self._turn = 0
 
-    def join(self, who: Hashable) -> Account:
+    def join(self, who: int) -> Account:
         """A sender is there, for the first time or again.
 
-        One that comes again may still believe that it has room, so it is asked to give all of that back first.
+        One that comes again may still believe that it has room, so it is first asked to give that back.
         """
         if who in self._gone:
             account = self.accounts[who] = self._gone.pop(who)
@@ -60,7 +60,7 @@ class Granter:
             return account
         return self.accounts.setdefault(who, Account())
 
-    def leave(self, who: Hashable) -> None:
+    def leave(self, who: int) -> None:
         """A sender is gone, and may come again: the places that it did not use are free."""
         account = self.accounts.pop(who, None)
         if account is not None:
@@ -69,7 +69,7 @@ class Granter:
             account.wants = False
             self._gone[who] = account
 
-    def arrive(self, who: Hashable, upto: int) -> None:
+    def arrive(self, who: int, upto: int) -> None:
         """So many messages of this sender have come, or were lost: they hold no place of its own any more."""
         account = self.accounts[who]
         if account.returning:
@@ -84,7 +84,7 @@ class Granter:
         """How many places each of those who send may have, those in this process counted as one."""
         return max(1, self.capacity // max(1, len(self.accounts) + local))
 
-    def grant(self, queued: int, *, local: bool = False) -> list[Hashable]:
+    def grant(self, queued: int, *, local: bool = False) -> list[int]:
         """Grant what is free, `queued` being in the lane; the senders whose limit has risen are to be told.
 
         A sender is granted half of its share at once, or more: a grant for each message would cost as much as
@@ -93,7 +93,7 @@ class Granter:
         share = self.share(local)
         least = max(1, share // 2)
         free = self.capacity - queued - self.reserved
-        told: list[Hashable] = []
+        told: list[int] = []
         if free < least and free < self.capacity:
             return told
         order = sorted(self.accounts.items(), key=lambda item: (not item[1].wants, item[1].turn))
@@ -114,7 +114,8 @@ class Granter:
         share = self.share(local)
         least = max(1, share // 2)
         return any(
-            share - account.unused >= least and account.asked_back is None for account in self.accounts.values()
+            share - account.unused >= least and account.asked_back is None
+            for account in self.accounts.values()
         )
 
     def starving(self, *, local: bool = False) -> bool:
@@ -124,7 +125,7 @@ class Granter:
         )
 
     def ask_back(self, *, local: bool = False) -> None:
-        """Somebody starves: those who have not used their places since the last call are to give some back."""
+        """Somebody starves: those who have used no place since the last call are to give some back."""
         share = self.share(local)
         for account in self.accounts.values():
             if account.asked_back is None and account.unused:
@@ -134,11 +135,11 @@ class Granter:
                 account.idle_at = account.arrived
 
     @property
-    def owing(self) -> list[Hashable]:
+    def owing(self) -> list[int]:
         """Who is to give back what lies above the limit `asked_back`; asked until it has answered."""
         return [who for who, account in self.accounts.items() if account.asked_back is not None]
 
-    def returned(self, who: Hashable, number: int, limit: int) -> bool:
+    def returned(self, who: int, number: int, limit: int) -> bool:
         """A sender has answered in round `number` that it keeps this limit; False for what is out of date."""
         account = self.accounts.get(who)
         if account is None or account.asked_back is None or number != account.round + 1:
@@ -179,7 +180,7 @@ class Purse:
         return True
 
     def give_back(self, number: int, limit: int) -> int:
-        """Give back what lies above `limit` and is not used, in round `number`; gives the limit that is kept."""
+        """Give back what is not used above `limit`, in round `number`; gives the limit that is kept."""
         if number > self.round:
             self.round = number
             self.limit = self._answer = max(self.sent, min(self.limit, limit))

@@ -1,4 +1,4 @@
-"""Which messages can cross to another process: found at start by their declared types, at a send by their values."""
+"""Which messages can cross to another process: by their types at a start, by their values at a send."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,7 +13,9 @@ from orchestra.plan import Plan
 from orchestra.recipient import Recipient
 from orchestra.reply import Reply
 
-_ADDRESSES = frozenset(f"{kind.__qualname__} is not packed: {kind.__orchestra_whole__}" for kind in (Reply, Recipient))
+_ADDRESSES = frozenset(
+    f"{kind.__qualname__} is not packed: {kind.__orchestra_whole__}" for kind in (Reply, Recipient)
+)
 _EXACT = frozenset(kind.__qualname__ for kind in KINDS)
 
 
@@ -32,7 +34,7 @@ def why_not(codec: Codec) -> str | None:
 
 
 def check_plan(plan: Plan, names: Mapping[str, Any] | None = None) -> None:
-    """Raise one `LinkError` that names every subsystem, type and field that would have to cross and cannot."""
+    """Raise one `LinkError` with every subsystem, type and field that would have to cross and cannot."""
     found = list(dict.fromkeys(_problems(plan, names)))
     if found:
         raise LinkError(f"{plan.name} cannot be linked: {'; '.join(found)}")

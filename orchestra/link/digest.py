@@ -1,7 +1,7 @@
 """What two processes must agree on before they talk: a description of the plan, and its digest. Pure.
 
-The description is plain data, and says nothing of modules: a program that is run as a script declares the same
-as the module that it is. What may differ is what is hosted where, instances, restarts, and threads.
+The description is plain data, and says nothing of modules: a program that is run as a script declares the
+same as the module that it is. What may differ is what is hosted where, instances, restarts, and threads.
 """
 
 import hashlib

@@ -1,8 +1,8 @@
 """What ties a running orchestra to its parts in other processes.
 
 It belongs to the event loop. What comes from others is read in turns, control before messages and urgent ones
-before the rest; a clock ticks for what was not answered; at the end of the orchestra it says goodbye and closes
-the session.
+before the rest; a clock ticks for what was not answered; at the end of the orchestra it says goodbye and
+closes the session.
 """
 
 import asyncio
@@ -70,9 +70,7 @@ class Engine:
         self.loop = ensemble.loop
         self._on_peer = on_peer
         self._names = tuple(plan.subsystems)
-        self._hosts = tuple(
-            name for name, each in plan.subsystems.items() if not (each.remote or each.wip)
-        )
+        self._hosts = tuple(name for name, each in plan.subsystems.items() if not (each.remote or each.wip))
         self.process = mailbox.link.name or "-".join(self._hosts) or plan.name
         self._description = digest.described(plan)
         self._digest = digest.digest(self._description)
@@ -152,7 +150,10 @@ class Engine:
     def unfinished(self) -> Mapping[str, Collection[str]]:
         """The subsystems of others that have not finished, with those who may send to them."""
         names = {
-            name for each in self.here() for name in each.hosts if name not in each.finished and name in self._outlets
+            name
+            for each in self.here()
+            for name in each.hosts
+            if name not in each.finished and name in self._outlets
         }
         return {name: self._plan.subsystems[name].senders for name in names}
 
@@ -265,7 +266,7 @@ class Engine:
             else:
                 self._noise(neighbour, str(error))
 
-    def _handle(self, neighbour: Neighbour, control: Control) -> None:  # noqa: C901 - a table in code
+    def _handle(self, neighbour: Neighbour, control: Control) -> None:
         match control:
             case wire.Declares():
                 self._declares(neighbour, control)
@@ -394,9 +395,7 @@ class Engine:
             del self.neighbours[epoch]
 
     def _greet(self, neighbour: Neighbour, *, back: bool) -> None:
-        neighbour.tell(
-            wire.Hello(self.process, self._digest, list(self._hosts), self._signals.count, back)
-        )
+        neighbour.tell(wire.Hello(self.process, self._digest, list(self._hosts), self._signals.count, back))
 
     def _hello(self, epoch: Epoch, hello: wire.Hello) -> None:
         neighbour = self._meet(Sign(hello.process, epoch))
@@ -561,7 +560,9 @@ class Engine:
 
     def _give_up_signals(self, now: float) -> None:
         """What is held back for a signal that nobody has any more is let in after some time."""
-        held_back = [lane for found in self._inlets.values() for lane in found.lanes.values() if lane.holds_back]
+        held_back = [
+            lane for found in self._inlets.values() for lane in found.lanes.values() if lane.holds_back
+        ]
         if not held_back:
             self._held_since = 0.0
         elif not self._held_since:
@@ -583,7 +584,8 @@ class Engine:
 
     def _put_in_thread(self, work: Callable[[], None], done: Callable[[], None]) -> None:
         putting = self.loop.run_in_executor(None, work)
-        putting.add_done_callback(lambda future: (_log_failure(future), done()))
+        putting.add_done_callback(_log_failure)
+        putting.add_done_callback(lambda _: done())
 
     def _begin_to_close(self) -> None:
         if self._closing is None:
@@ -632,9 +634,7 @@ class Engine:
         return self._stop_told and any(not each.ending for each in self.here())
 
     def _last_news(self, neighbour: Neighbour) -> list[wire.LaneNews]:
-        found = (
-            lane.news_for(neighbour) for each in self._inlets.values() for lane in each.lanes.values()
-        )
+        found = (lane.news_for(neighbour) for each in self._inlets.values() for lane in each.lanes.values())
         return [news for news in found if news is not None]
 
     async def closed(self) -> None:

@@ -1,4 +1,4 @@
-"""Values that travel beside a frame, as trees that msgpack carries: each comes back equal and of its very type.
+"""Values beside a frame, as trees that msgpack carries: each comes back equal and of its very type.
 
 A closed list of types and nothing else: no name in a tree is ever looked up as a class, so a tree from a
 stranger makes no object but of these. What msgpack carries by itself stands for itself; all else is a list
@@ -91,7 +91,7 @@ def _zone(zone: dt.tzinfo | None) -> Tree:
         name = zone.tzname(None)
         plain = dt.timezone(zone.utcoffset(None)).tzname(None)
         return [_delta(zone.utcoffset(None)), None if name == plain else name]
-    if type(zone) is zoneinfo.ZoneInfo and zone.key is not None:
+    if type(zone) is zoneinfo.ZoneInfo:
         return zone.key
     raise Unfit(f"its time zone is a {type(zone).__qualname__}")
 
@@ -118,17 +118,25 @@ def _datetime(value: dt.datetime) -> Tree:
 
 
 def _time(value: dt.time) -> Tree:
-    return ["time", value.hour, value.minute, value.second, value.microsecond, value.fold, _zone(value.tzinfo)]
+    return [
+        "time",
+        value.hour,
+        value.minute,
+        value.second,
+        value.microsecond,
+        value.fold,
+        _zone(value.tzinfo),
+    ]
 
 
 def _read_datetime(*parts: Any) -> dt.datetime:
     *moment, fold, zone = parts
-    return dt.datetime(*moment, tzinfo=_zone_of(zone), fold=fold)  # noqa: DTZ001
+    return dt.datetime(*moment).replace(tzinfo=_zone_of(zone), fold=fold)
 
 
 def _read_time(*parts: Any) -> dt.time:
     *moment, fold, zone = parts
-    return dt.time(*moment, tzinfo=_zone_of(zone), fold=fold)
+    return dt.time(*moment).replace(tzinfo=_zone_of(zone), fold=fold)
 
 
 _CONTAINERS: Mapping[type, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}

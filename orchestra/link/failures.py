@@ -1,7 +1,7 @@
 """Exceptions as they cross. One comes back as its own type where that is known to be one here.
 
-Nothing is imported and no code of a type runs: a type is looked up among the exceptions that exist already, by
-name, and the error is made as a plain exception of it, with the arguments and attributes that crossed.
+Nothing is imported and no code of a type runs: a type is looked up among the exceptions that exist already,
+by name, and the error is made as a plain exception of it, with the arguments and attributes that crossed.
 """
 
 import builtins
@@ -43,7 +43,7 @@ def read(failure: Failure) -> Exception:
     if kind is not None:
         try:
             return _made(kind, failure)
-        except Exception:  # noqa: S110 - what cannot be made is told by its text
+        except Exception:
             pass
     return RemoteError(failure.text, failure.kind)
 

@@ -1,4 +1,4 @@
-"""The open session of one process, and what has come for it: threads leave it here, the loop is woken once for many."""
+"""The open session of a process, and what has come: threads leave it here, and wake the loop once."""
 
 import asyncio
 import json

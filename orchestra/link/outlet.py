@@ -1,8 +1,8 @@
 """What stands in a process for the inbox of a subsystem in another one, and sends on what is put there.
 
 Its lanes are real ones, with the priorities and policies that are declared. Their capacity is what the host
-has granted and was not used yet, so the code of a send, its waits, drops and marks are those of any lane. When
-something was put, the pump takes all that is queued and puts it on the wire in few packets.
+has granted and was not used yet, so the code of a send, its waits, drops and marks are those of any lane.
+When something was put, the pump takes all that is queued and puts it on the wire in few packets.
 """
 
 from collections import deque
@@ -94,7 +94,9 @@ class Surroundings:
 class Outlet:
     """The stand-in for one subsystem."""
 
-    def __init__(self, name: str, place: int, inbox: Inbox, elsewhere: Elsewhere, around: Surroundings) -> None:
+    def __init__(
+        self, name: str, place: int, inbox: Inbox, elsewhere: Elsewhere, around: Surroundings
+    ) -> None:
         self.name = name
         self.place = place
         self.inbox = inbox
@@ -283,7 +285,9 @@ class Outlet:
     def _chosen(self, hosts: list[Host], place: int, box: Box[Any]) -> Host | None:
         by = self.elsewhere.by
         if by is None:
-            return max(hosts, key=lambda host: host.ways[place].purse.credit if host.ways[place].has_room() else -1)
+            return max(
+                hosts, key=lambda host: host.ways[place].purse.credit if host.ways[place].has_room() else -1
+            )
         try:
             key = msgspec.msgpack.encode(to_tree(by(box.open())))
         except Exception as error:
@@ -337,7 +341,9 @@ class Outlet:
             return
         publisher = host.neighbour.publisher(lane.priority, block=True)
         way.busy = True
-        self._around.put_in_thread(partial(publisher.put, payload, header), partial(self._thread_has_put, way))
+        self._around.put_in_thread(
+            partial(publisher.put, payload, header), partial(self._thread_has_put, way)
+        )
 
     def _thread_has_put(self, way: Way) -> None:
         way.busy = False
@@ -366,13 +372,13 @@ class Outlet:
     def _resize(self, lane: Lane) -> None:
         """Let the room of a lane be what is granted and not used."""
         place = self.inbox.lanes.index(lane)
-        credits = [max(host.ways[place].purse.credit, 0) for host in self._here()]
-        if not credits:
+        granted = [max(host.ways[place].purse.credit, 0) for host in self._here()]
+        if not granted:
             capacity = 0
         elif self.elsewhere.by is not None:
-            capacity = min(credits)
+            capacity = min(granted)
         else:
-            capacity = sum(credits)
+            capacity = sum(granted)
         if lane.displaces:
             capacity = max(capacity, 1)
         grown = capacity > lane.capacity
@@ -390,7 +396,9 @@ class Outlet:
     @property
     def unheard(self) -> int:
         """How many messages were sent of which it is not known whether they have arrived."""
-        return sum(len(sent.boxes) for host in self.hosts.values() for way in host.ways for sent in way.unheard)
+        return sum(
+            len(sent.boxes) for host in self.hosts.values() for way in host.ways for sent in way.unheard
+        )
 
     def unheard_of(self, neighbour: Neighbour) -> int:
         """How many of those went to one process."""

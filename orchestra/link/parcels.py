@@ -1,4 +1,4 @@
-"""From the boxes in a lane to the frames of a packet, and back: what comes in is opened before anybody sees it."""
+"""From the boxes in a lane to the frames of a packet, and back: what comes in is opened before it is seen."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -35,7 +35,7 @@ class Kinds:
     def __init__(self, plan: Plan, names: Mapping[str, Any] | None = None) -> None:
         declared: dict[type, Any] = {class_of(message): message for message in plan.messages}
         declared |= {kind: route.message for kind, route in plan.routes.items()}
-        declared |= {signal: None for signal in plan.signals}
+        declared |= dict.fromkeys(plan.signals)
         self._plan = plan
         self._kinds = tuple(declared)
         self._places: dict[type, Kind] = {kind: place for place, kind in enumerate(self._kinds)}
@@ -48,7 +48,7 @@ class Kinds:
         return self._places.get(kind, kind.__qualname__)
 
     def codec(self, told: Kind) -> Codec:
-        """The codec of the class that was told. Only classes that exist here are found; nothing is imported."""
+        """The codec of the class that was told, if it exists here; nothing is imported."""
         found = self._codecs.get(told)
         if found is None:
             found = self._codecs[told] = self._find(told)
@@ -64,15 +64,18 @@ class Kinds:
 
 def _below(kinds: Iterable[type]) -> Iterable[type]:
     for kind in kinds:
-        yield from (below := type.__subclasses__(kind))
+        below: list[type] = type.__subclasses__(kind)
+        yield from below
         yield from _below(below)
 
 
-def pack(boxes: Sequence[Box[Any]], kinds: Kinds, out: Callable[[type], Out]) -> tuple[list[Run], list[bytes]]:
+def pack(
+    boxes: Sequence[Box[Any]], kinds: Kinds, out: Callable[[type], Out]
+) -> tuple[list[Run], list[bytes]]:
     """The runs and the frames of some boxes, in order."""
     first = boxes[0]
     codec, plain = first.codec, Box
-    if all([box.codec is codec and type(box) is plain for box in boxes]):
+    if all(box.codec is codec and type(box) is plain for box in boxes):
         return [(kinds.written(codec.kind), PACKED, len(boxes))], _plain_frames([box.frame for box in boxes])
     runs: list[Run] = []
     frames: list[bytes] = []
@@ -107,7 +110,7 @@ def opened(codec: Codec, form: int, raw: bytes | msgspec.Raw, back: Back) -> Ope
         raise Malformed(f"a {codec.kind.__qualname__} that was packed in a way in which none is")
     frame, trees = wire.read_riding(raw)
     riders = tuple([from_tree(tree, back) for tree in trees])
-    box = (RidingBox if form == RIDING else LooseBox)(codec, frame, riders)
+    box: Box[Any] = (RidingBox if form == RIDING else LooseBox)(codec, frame, riders)
     message = codec.open(box)
     again = codec.seal(message)
     _check_addresses(codec, message)

@@ -15,7 +15,7 @@ import msgspec
 from orchestra.errors import NoReply
 from orchestra.generate.hints import Hint, field_hints
 from orchestra.generate.records import style_of
-from orchestra.generate.shapes import Riders, Ride, Shape
+from orchestra.generate.shapes import Ride, Riders, Shape
 from orchestra.generate.shaping import Builder
 from orchestra.link import failures
 from orchestra.link.exact import Back, Out, Unfit, from_tree, to_tree

@@ -1,8 +1,9 @@
 """A drain over several processes: is everybody at rest, and nothing on the way?
 
-Each process that drains asks the others again and again. When all were at rest twice in a row, and between the
-two nobody has sent or had anything, and what was sent is what was had, then nothing is on the way and nothing
-can begin any more (Mattern's four counters, 1987). From then on inboxes end as in one process.
+Each process that drains asks the others again and again. One is at rest when its subsystems are, and all that
+it has sent was acknowledged. When all were at rest twice in a row, and between the two nobody has sent or had
+anything, nothing is on the way and nothing can begin any more (after Mattern's four counters, 1987). From
+then on inboxes end as in one process.
 """
 
 from typing import TYPE_CHECKING
@@ -62,26 +63,26 @@ class Rest:
         here = engine.here()
         said = {each.epoch: each.noticed for each in here if each.noticed is not None}
         heard = len(said) == len(here) and all(quiet.number == self._number for quiet in said.values())
-        if heard and self._number:
-            self._judge(said)
-        self._silent = 0 if heard else self._silent + 1
-        if self.released:
+        if heard and self._number and self._is_over(said):
+            self.released = True
+            engine.ensemble.others_changed()
+            self._say_finished()
             return
+        self._silent = 0 if heard else self._silent + 1
         if heard or self._silent % 10 == 0:
             self._number += 1
             for each in here:
                 each.tell(wire.HowQuiet(self._number))
         engine.loop.call_later(PAUSE, self._ask)
 
-    def _judge(self, said: dict[int, wire.Quiet]) -> None:
+    def _is_over(self, said: dict[int, wire.Quiet]) -> bool:
+        """Whether all are at rest, as they were before, and nothing has come or gone between the two."""
         every = {**said, 0: self.told(self._number)}
         last, self._last = self._last, every
         if not all(quiet.rests for quiet in every.values()):
             self._last = None
-        elif last is not None and _counts(last) == _counts(every):
-            self.released = True
-            self._engine.ensemble.others_changed()
-            self._say_finished()
+            return False
+        return last is not None and _counts(last) == _counts(every)
 
     def _say_finished(self) -> None:
         engine = self._engine

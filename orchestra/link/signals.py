@@ -1,7 +1,7 @@
-"""Signals between processes: each is numbered by its origin, and every process sees those of an origin in order.
+"""Signals between processes: each is numbered by its origin, and all see those of an origin in order.
 
-A signal that was missed is asked for again. `seen` has how many signals of each origin were put into the queues
-here; the packets of messages carry it, and wait where they arrive until as many were seen there.
+A signal that was missed is asked for again. `seen` has how many signals of each origin were put into the
+queues here; the packets of messages carry it, and wait where they arrive until as many were seen there.
 """
 
 import asyncio
@@ -145,7 +145,7 @@ class Signals:
         self._caught_up()
 
     def give_up(self, origin: int, count: int) -> None:
-        """What a process that is gone has sent and nobody has now: it is counted, and no longer waited for."""
+        """What a process that is gone has sent and nobody has now is counted, and no longer waited for."""
         seen = self.seen.get(origin, 0)
         if seen < count:
             self.missed += count - seen

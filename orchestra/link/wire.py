@@ -1,4 +1,4 @@
-"""What crosses between two processes, as bytes: pure. All that comes in is checked here, and nothing is trusted.
+"""What crosses between two processes, as bytes: pure. All that comes in is checked, and nothing is trusted.
 
 Messages go in packets: the frames of many, one after the other, are the payload, and a `Header` is beside it.
 All else is a `Control`. Both are msgpack; a packet that is not as it should be raises `Malformed`.

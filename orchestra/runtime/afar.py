@@ -1,4 +1,4 @@
-"""What a running orchestra needs of its parts in other processes, where it has any, and what it tells of them."""
+"""What a running orchestra needs of its parts in other processes, and what it tells of them."""
 
 from asyncio import Future
 from collections.abc import Collection, Mapping

@@ -160,7 +160,7 @@ class Running:
     async def stop(self, timeout: float = PATIENCE, *, everywhere: bool = True) -> None:
         """Tell every subsystem to stop, at once, and wait until all have.
 
-        In an orchestra of several processes that is so in all of them; `everywhere=False` stops only this one.
+        In an orchestra of several processes that is so in all; `everywhere=False` stops only this one.
 
         A handler that runs may finish within `timeout` seconds; nobody takes another message, and what is
         queued goes to the dead letters. Then all that still run are cancelled, and after a short grace

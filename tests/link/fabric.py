@@ -1,4 +1,4 @@
-"""A network in one event loop, in place of Zenoh: it delays, drops, cuts, freezes and kills, at the test's word."""
+"""A network in one event loop, in place of Zenoh: it delays, drops, cuts, freezes and kills."""
 
 import asyncio
 import random

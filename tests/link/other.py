@@ -1,4 +1,4 @@
-"""Almost the same: a task has a text. A small orchestra to be spread over several processes: a boss sends tasks to a hand, which answers."""
+"""Almost the same as `shop`: a task has a text."""
 
 import asyncio
 from typing import Any

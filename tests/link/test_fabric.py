@@ -9,7 +9,7 @@ import pytest
 
 from orchestra import Drop, Full, NoReply, Priority, Remote, SubsystemStalled, start
 from tests.link.fabric import Network, lossy, until
-from tests.link.shop import Boss, Done, Hand, Note, Pad, Phase, Question, Shop, Task
+from tests.link.shop import Boss, Hand, Note, Pad, Phase, Question, Shop, Task
 
 
 def run(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
@@ -24,7 +24,9 @@ def run(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
 
 
 def near(network: Network, **more: Any) -> Any:
-    app = Shop(boss=more.pop("boss", None) or Boss(), hand=more.pop("hand", Remote()), pad=more.pop("pad", Remote()))
+    app = Shop(
+        boss=more.pop("boss", None) or Boss(), hand=more.pop("hand", Remote()), pad=more.pop("pad", Remote())
+    )
     return start(app, link=network.link(more.pop("name", "near")), **more)
 
 
@@ -71,7 +73,9 @@ async def test_a_remote_inbox_never_holds_more_than_its_capacity() -> None:
     async with far(network, hand) as there, near(network) as running, near(network, name="third") as third:
         for each in (running, third):
             await until(lambda each=each: "far" in each.peers())
-        sends = [asyncio.ensure_future(each.send(Task(n))) for n in range(40) for each in (running, third, there)]
+        sends = [
+            asyncio.ensure_future(each.send(Task(n))) for n in range(40) for each in (running, third, there)
+        ]
         await asyncio.sleep(0.2)
         lane = there.meters()["hand"].lanes[Priority.NORMAL]
         assert lane.queued <= 16
@@ -218,7 +222,7 @@ async def test_an_ask_is_answered_at_once_when_the_process_is_gone() -> None:
             asking = asyncio.ensure_future(running.ask(lambda reply: Question(-3, reply)))
             await until(lambda: hand.kept)
             network.session("far").kill()
-            with pytest.raises(NoReply, match="is gone|nobody knows"):
+            with pytest.raises(NoReply, match=r"is gone|nobody knows"):
                 await asking
 
 
@@ -237,7 +241,9 @@ async def test_what_a_killed_process_had_not_acknowledged_is_dead_lettered_once(
                 assert await running.send(Task(n))
             network.session("far").kill()
             await until(lambda: not running.peers())
-            assert [(letter.message, letter.reason) for letter in letters] == [(Task(n), "lost") for n in (1, 2, 3)]
+            assert [(letter.message, letter.reason) for letter in letters] == [
+                (Task(n), "lost") for n in (1, 2, 3)
+            ]
             async with far(network, again):
                 for n in range(4, 30):
                     assert await running.send(Task(n))
@@ -435,7 +441,7 @@ async def test_a_key_goes_to_one_replica() -> None:
 
 
 @run
-async def test_what_strangers_send_is_counted_and_stops_nothing(caplog: pytest.LogCaptureFixture | None = None) -> None:
+async def test_what_strangers_send_is_counted_and_stops_nothing() -> None:
     network = Network()
     hand = Hand(answers=False)
     async with far(network, hand) as there, near(network) as running:
@@ -444,7 +450,11 @@ async def test_what_strangers_send_is_counted_and_stops_nothing(caplog: pytest.L
         stranger = network.link("stranger").open(None)  # type: ignore[arg-type]  # nobody gives it up
         keys = {key for key, _, _ in network.puts if "/to/" in key}
         for key in keys:
-            for payload, attachment in ((b"", b""), (b"\xc1", b"\xc1"), (b"\x91\xc0" * 1000, b"\x98" + b"\0" * 8)):
+            for payload, attachment in (
+                (b"", b""),
+                (b"\xc1", b"\xc1"),
+                (b"\x91\xc0" * 1000, b"\x98" + b"\0" * 8),
+            ):
                 stranger.publisher(key, priority=5, block=False).put(payload, attachment)
         for n in range(2, 10):
             await running.send(Task(n))

@@ -145,9 +145,7 @@ async def test_a_router_may_be_restarted() -> None:
     async with contextlib.AsyncExitStack() as stack:
         router = await stack.enter_async_context(part("router", address, "router"))
         hand = await stack.enter_async_context(part("hand", address, "hand"))
-        running = await stack.enter_async_context(
-            boss_at(address, listen=False, dead_letters=letters.append)
-        )
+        running = await stack.enter_async_context(boss_at(address, listen=False, dead_letters=letters.append))
         for n in range(50):
             await running.send(Task(n))
         await until(lambda: len(hand.all("seen")) == 50)
