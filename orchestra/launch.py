@@ -6,7 +6,7 @@ import math
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -184,6 +184,11 @@ class Starting:
                 await self._engine.closed()
 
     @property
+    def waits(self) -> bool:
+        """Whether to enter it waits for other processes."""
+        return self._link is not None
+
+    @property
     def left_behind(self) -> bool:
         """Whether the orchestra has ended and subsystems still run: those that a `StopTimeout` named."""
         return self._running is not None and self._running.left_behind
@@ -295,13 +300,30 @@ async def _main(
     asked: asyncio.Event,
 ) -> Any:
     try:
-        async with starting as running:
+        async with AsyncExitStack() as stack:
+            running = await _entered(stack, starting, asked)
+            if running is None:
+                return None
             driving = asyncio.ensure_future(running.run_alone() if main is None else _drive(main, running))
             await _until_done_or_asked(driving, running, asked)
             return driving.result() if driving.done() else await _stop(driving, running, timeout)
     finally:
         if starting.left_behind:
             await _abandon_tasks()
+
+
+async def _entered(stack: AsyncExitStack, starting: Starting, asked: asyncio.Event) -> Running | None:
+    """Start within `stack`; None when a signal comes while that waits for other processes."""
+    if not starting.waits:
+        return await stack.enter_async_context(starting)
+    entering = asyncio.ensure_future(stack.enter_async_context(starting))
+    interrupted = asyncio.ensure_future(asked.wait())
+    await asyncio.wait([entering, interrupted], return_when=asyncio.FIRST_COMPLETED)
+    interrupted.cancel()
+    if not entering.done():
+        entering.cancel()
+        await asyncio.wait([entering])
+    return None if entering.cancelled() else entering.result()
 
 
 def _check_main(app: Any, main: Any) -> None:

@@ -116,7 +116,7 @@ class Engine:
                 self._inlets[place] = Inlet(name, place, inbox, self._plan, around)
         self.ensemble.ended.add_done_callback(lambda _: self._begin_to_close())
         self._mailbox.look = self._look
-        announcing = self.loop.run_in_executor(None, self._mailbox.announce, self.process)
+        announcing = self.loop.run_in_executor(None, self._mailbox.announce, self.process, self._hosts)
         announcing.add_done_callback(_log_failure)
         self._ticker = self.loop.call_later(TICK, self._tick)
         self._look()

@@ -1,6 +1,7 @@
 """The keys under which processes find each other.
 
     orchestra/APP/alive/PROCESS/EPOCH               a liveliness token of each process
+    orchestra/APP/about/EPOCH                       what it tells to whoever asks, such as `orchestra peers`
     orchestra/APP/to/EPOCH/LEVEL/FROM               messages to a process, by level of the lane
     orchestra/APP/to/EPOCH/control/FROM             credits, signals, replies, and all that is no message
 
@@ -50,6 +51,11 @@ class Keys:
     def alive(self, process: str) -> str:
         """The token of this process."""
         return f"orchestra/{self.app}/alive/{safe(process)}/{written(self.epoch)}"
+
+    @property
+    def about(self) -> str:
+        """Where this process answers who it is."""
+        return f"orchestra/{self.app}/about/{written(self.epoch)}"
 
     @property
     def everybody(self) -> str:

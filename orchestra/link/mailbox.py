@@ -1,6 +1,7 @@
 """The open session of a process, and what has come: threads leave it here, and wake the loop once."""
 
 import asyncio
+import json
 import secrets
 import threading
 from collections import deque
@@ -30,7 +31,7 @@ class Link(Protocol):
     def app(self) -> str | None: ...
     @property
     def lease(self) -> float: ...
-    def open(self, given_up: threading.Event) -> Sessions: ...
+    def open(self, given_up: threading.Event, app: str | None = None) -> Sessions: ...
 
 
 class Mailbox:
@@ -61,7 +62,7 @@ class Mailbox:
 
     def open(self, given_up: threading.Event) -> None:
         """Open the session and listen; blocking, in a thread. Raises `LinkError`."""
-        self.session = self.link.open(given_up)
+        self.session = self.link.open(given_up, self.keys.app)
         try:
             session = self.session
             self._kept.append(session.subscribe(self.keys.own_control, partial(self._arrived, self.control)))
@@ -71,8 +72,10 @@ class Mailbox:
             self.session.close(CLOSING)
             raise
 
-    def announce(self, process: str) -> None:
+    def announce(self, process: str, hosts: tuple[str, ...]) -> None:
         """Let others know of this process, and look for them; blocking, in a thread."""
+        about = json.dumps({"hosts": hosts}).encode()
+        self._kept.append(self.session.answer(self.keys.about, lambda: about))
         self._kept.append(self.session.watch(self.keys.everybody, self._changed))
         self._kept.append(self.session.announce(self.keys.alive(process)))
 

@@ -5,6 +5,8 @@ exit, for ever; so what is still open then is closed by a thread that waits for 
 """
 
 import contextlib
+import ctypes
+import functools
 import json
 import os
 import re
@@ -34,14 +36,34 @@ _lock = threading.Lock()
 _guarded = False
 
 
+class Closer:
+    """Ends what was declared; idempotent, also after the session was closed."""
+
+    __slots__ = ("_among", "_declared")
+
+    def __init__(self, declared: Any, among: "set[Any]") -> None:
+        self._declared = declared
+        self._among = among
+        among.add(declared)  # Zenoh ends an announcement that nobody holds
+
+    def close(self) -> None:
+        """Returns when nothing more is called back, but for what had begun."""
+        self._among.discard(self._declared)
+        with contextlib.suppress(_zenoh().ZError):
+            self._declared.undeclare()
+
+
 class Publisher:
-    """Puts to one key."""
+    """Puts to one key.
 
-    __slots__ = ("_put", "_undeclare")
+    It is no publisher of Zenoh's: that declares its key as a number over one link, and what is put over
+    another one may be there before, and is dropped silently.
+    """
 
-    def __init__(self, publisher: "zenoh.Publisher") -> None:
-        self._put = publisher.put
-        self._undeclare = publisher.undeclare
+    __slots__ = ("_put",)
+
+    def __init__(self, put: Callable[..., object]) -> None:
+        self._put = put
 
     def put(self, payload: bytes, attachment: bytes) -> None:
         """Hand a payload to Zenoh. It may block when the publisher was made so. LinkError once closed."""
@@ -49,22 +71,6 @@ class Publisher:
             self._put(payload, attachment=attachment)
         except _zenoh().ZError as error:
             raise LinkError(f"the link is closed: {_clean(error)}") from None
-
-    def close(self) -> None:
-        """Idempotent."""
-        _quietly(self._undeclare)
-
-
-class Closer:
-    """Ends a subscription or an announcement; idempotent, also after the session was closed."""
-
-    __slots__ = ("_undeclare",)
-
-    def __init__(self, undeclare: Callable[[], object]) -> None:
-        self._undeclare = undeclare
-
-    def close(self) -> None:
-        _quietly(self._undeclare)
 
 
 class Session:
@@ -77,6 +83,7 @@ class Session:
         self._session = session
         self._pid = os.getpid()
         self._closing: threading.Thread | None = None
+        self._declared: set[Any] = set()
         _open.add(self)
 
     @classmethod
@@ -128,12 +135,12 @@ class Session:
             zenoh.Priority.DATA_LOW,
             zenoh.Priority.BACKGROUND,
         )
-        with self._clearly():
-            return Publisher(
-                self._session.declare_publisher(
-                    _plain(key), congestion_control=control, priority=levels[priority - 1]
-                )
+        where = zenoh.KeyExpr(_plain(key))
+        return Publisher(
+            functools.partial(
+                self._session.put, where, congestion_control=control, priority=levels[priority - 1]
             )
+        )
 
     def subscribe(self, key: str, arrived: Arrived) -> Closer:
         """Call `arrived(key, payload, attachment)` for each put; `key` may have the wildcards * and **."""
@@ -147,12 +154,14 @@ class Session:
             )
 
         with self._clearly():
-            return Closer(self._session.declare_subscriber(key, take).undeclare)
+            subscriber = self._session.declare_subscriber(key, take)
+        return Closer(subscriber, self._declared)
 
     def announce(self, key: str) -> Closer:
         """Let all that `watch` see `key` for as long as this session lives and the token is not closed."""
         with self._clearly():
-            return Closer(self._session.liveliness().declare_token(_plain(key)).undeclare)
+            token = self._session.liveliness().declare_token(_plain(key))
+        return Closer(token, self._declared)
 
     def watch(self, key: str, changed: Changed) -> Closer:
         """Call `changed(key, True)` for each key that is or was announced; with False when it goes."""
@@ -162,7 +171,32 @@ class Session:
             changed(str(sample.key_expr), sample.kind == put)
 
         with self._clearly():
-            return Closer(self._session.liveliness().declare_subscriber(key, take, history=True).undeclare)
+            watcher = self._session.liveliness().declare_subscriber(key, take, history=True)
+        return Closer(watcher, self._declared)
+
+    def announced(self, key: str, timeout: float = 1.0) -> list[str]:
+        """The keys that are announced now; whoever does not answer within `timeout` seconds is left out."""
+        with self._clearly():
+            replies = list(self._session.liveliness().get(key, timeout=timeout))
+        return sorted({str(reply.ok.key_expr) for reply in replies if reply.ok is not None})
+
+    def answer(self, key: str, give: Callable[[], bytes]) -> Closer:
+        """Answer whoever asks for `key` with what `give` gives, in a thread of Zenoh's."""
+
+        def reply(query: "zenoh.Query") -> None:
+            with query:
+                query.reply(key, give())
+
+        with self._clearly():
+            queryable = self._session.declare_queryable(_plain(key), reply)
+        return Closer(queryable, self._declared)
+
+    def ask(self, key: str, timeout: float = 1.0) -> dict[str, bytes]:
+        """The answers that come within `timeout` seconds; `key` may have the wildcards * and **."""
+        with self._clearly():
+            replies = list(self._session.get(key, timeout=timeout))
+        found = (reply.ok for reply in replies)
+        return {str(each.key_expr): each.payload.to_bytes() for each in found if each is not None}
 
     def connections(self, changed: Changed) -> Closer:
         """Call `changed(id, True)` for each session connected to this one; with False when it goes."""
@@ -173,7 +207,7 @@ class Session:
 
         with self._clearly():
             listener = self._session.info.declare_transport_events_listener(take, history=True)
-            return Closer(listener.undeclare)
+        return Closer(listener, self._declared)
 
     @property
     def closed(self) -> bool:
@@ -194,8 +228,16 @@ class Session:
         return not self._closing.is_alive()
 
     def _close(self) -> None:
-        _quietly(self._session.close)
+        with contextlib.suppress(_zenoh().ZError):
+            close: Callable[[], object] = self._session.close
+            close()
+        self._declared.clear()
         _open.discard(self)
+
+    def leak(self) -> None:
+        """In a forked child: keep for ever what would wait at its end for threads that are not there."""
+        for each in (self._session, *self._declared):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
 
     @contextlib.contextmanager
     def _clearly(self) -> Generator[None, None, None]:
@@ -302,11 +344,6 @@ def _plain(key: str) -> str:
     return key
 
 
-def _quietly(undeclare: Callable[[], object]) -> None:
-    with contextlib.suppress(_zenoh().ZError):
-        undeclare()
-
-
 def _guard() -> None:
     global _guarded  # noqa: PLW0603 - one thread for the process
     with _lock:
@@ -325,6 +362,8 @@ def _after_fork() -> None:
     global _guarded, _lock  # noqa: PLW0603 - the child has neither the thread nor who held the lock
     _guarded = False
     _lock = threading.Lock()
+    for session in _open:
+        session.leak()
 
 
 if hasattr(os, "register_at_fork"):

@@ -133,11 +133,11 @@ class ZenohLink:
         if len(set(names)) < len(names):
             raise ValueError("allow and user have two passwords for one name of a user")
 
-    def open(self, given_up: threading.Event) -> "Session":
-        """Open a session; see `Session.open`. `start` does it."""
+    def open(self, given_up: threading.Event, app: str | None = None) -> "Session":
+        """Open a session, for what is said under the name `app`; see `Session.open`. `start` does it."""
         from orchestra.link.session import Session
 
-        return Session.open(self, given_up)
+        return Session.open(attrs.evolve(self, app=app or self.app), given_up)
 
     @property
     def mode(self) -> str:

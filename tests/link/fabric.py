@@ -106,7 +106,7 @@ class FakeLink:
     app: str | None = None
     lease: float = 0.4
 
-    def open(self, given_up: threading.Event) -> "Session":
+    def open(self, given_up: threading.Event, app: str | None = None) -> "Session":
         session = Session(self.network, self.name or "")
         self.network.sessions.append(session)
         return session
@@ -148,6 +148,9 @@ class Session:
     def subscribe(self, key: str, arrived: Callable[[str, bytes, bytes], object]) -> None:
         assert key.endswith("/*")
         self._subscribers.append((key[:-1], arrived))
+
+    def answer(self, key: str, give: Callable[[], bytes]) -> None:
+        """Nobody asks here."""
 
     def announce(self, key: str) -> None:
         self.tokens.append(key)
