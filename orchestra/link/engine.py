@@ -50,6 +50,9 @@ SLICE = 0.002
 FAREWELL = 1.0
 """Seconds that the end waits for others to say what has arrived."""
 
+PATIENT = 10.0
+"""Seconds that a process which has ended in a drain stays linked for the others."""
+
 KNOWN = 256
 """Processes that are gone and still known, in case they come back."""
 
@@ -91,7 +94,7 @@ class Engine:
         self._closing: asyncio.Task[None] | None = None
         self._held_since = 0.0
         self._stop_told = False
-        self._stop_until = 0.0
+        self._lingers = 0.0
         ensemble.afar = self
 
     # the start
@@ -178,7 +181,7 @@ class Engine:
     def stop(self, timeout: float) -> None:
         """Tell all others to stop."""
         self._stop_told = True
-        self._stop_until = self.loop.time() + timeout + FAREWELL
+        self._lingers = max(self._lingers, timeout + FAREWELL)
         for each in self.here():
             each.tell(wire.Stop(timeout))
 
@@ -188,6 +191,7 @@ class Engine:
             each.stop()
 
     def drain(self) -> None:
+        self._lingers = max(self._lingers, PATIENT)
         for each in self.here():
             each.tell(wire.Drain())
         self._rest.begin()
@@ -196,10 +200,10 @@ class Engine:
         self._rest.finished(name)
 
     async def others_ended(self, timeout: float) -> None:
-        """Wait until those that were told to stop have ended, `timeout` seconds and a little at most."""
+        """Wait until the others have ended, `timeout` seconds and a little at most, and the link is closed."""
         self._begin_to_close()
         assert self._closing is not None
-        await asyncio.wait([self._closing], timeout=timeout + 2 * FAREWELL)
+        await asyncio.wait([self._closing], timeout=timeout + CLOSING + 2 * FAREWELL)
 
     # what others say
 
@@ -304,11 +308,14 @@ class Engine:
             case wire.Stop():
                 neighbour.tell(wire.Ending())
                 neighbour.ending = True
+                timeout = min(max(control.timeout, 0.0), 3600.0)
                 self._stop_told = True
-                self.ensemble.begin_stop(max(control.timeout, 0.0))
+                self._lingers = max(self._lingers, timeout + FAREWELL)
+                self.ensemble.begin_stop(timeout)
             case wire.Ending():
                 neighbour.ending = True
             case wire.Drain():
+                neighbour.ending = True
                 self.ensemble.close_outside()
             case wire.HowQuiet():
                 neighbour.tell(self._rest.told(control.number))
@@ -465,6 +472,7 @@ class Engine:
         if neighbour.state is not State.GONE:
             self._become(neighbour, State.GONE, why)
             self._let_go(neighbour)
+            neighbour.forget_ways()
 
     def _let_go(self, neighbour: Neighbour) -> None:
         """Nothing more is to be expected of a process."""
@@ -592,24 +600,20 @@ class Engine:
             self._closing = self.loop.create_task(self._close(), name="orchestra link closes")
 
     async def _close(self) -> None:
-        """Send what can be sent, hear what has arrived, say goodbye, and close the session."""
+        """Send what can be sent, hear what has arrived, say goodbye, and close the session.
+
+        Where all are to end, the session stays open until they have: others may be linked through it.
+        """
         try:
-            end = self.loop.time() + FAREWELL
             for each in self._outlets.values():
                 each.stop()
                 each.wake()
-            asked = 0.0
-            while self.loop.time() < end and self._waits_for_others():
-                if self.loop.time() - asked > TICK:
-                    asked = self.loop.time()
-                    for each in self._outlets.values():
-                        each.ask_again()
-                await asyncio.sleep(0.005)
+            await self._while(self._waits_for_others, FAREWELL)
             for each in self._outlets.values():
                 each.close()
-            await self._stopped_others()
             for neighbour in self.here():
                 neighbour.tell(wire.Bye(self._last_news(neighbour)))
+            await self._while(lambda: any(each.ending for each in self.here()), self._lingers)
         finally:
             if self._ticker is not None:
                 self._ticker.cancel()
@@ -619,13 +623,17 @@ class Engine:
             for neighbour in self.neighbours.values():
                 self._questions.gone(neighbour)
 
-    async def _stopped_others(self) -> None:
-        """Wait until those that this process told to stop have said goodbye; less where none has answered."""
-        answer = self.loop.time() + FAREWELL
-        while any(self.here()) and self.loop.time() < self._stop_until:
-            if self.loop.time() > answer and not any(each.ending for each in self.here()):
-                return
+    async def _while(self, condition: Callable[[], bool], seconds: float) -> None:
+        """Wait while a condition holds, and go on asking what has arrived."""
+        now = asked = self.loop.time()
+        end = now + seconds
+        while now < end and condition():
+            if now - asked > TICK:
+                asked = now
+                for each in self._outlets.values():
+                    each.ask_again()
             await asyncio.sleep(0.005)
+            now = self.loop.time()
 
     def _waits_for_others(self) -> bool:
         """Whether something is on the way to processes that are there, or one has not heard of the stop."""

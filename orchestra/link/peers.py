@@ -2,7 +2,6 @@
 
 import enum
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
@@ -30,6 +29,7 @@ class Publishes(Protocol):
     """What puts to one key."""
 
     def put(self, payload: bytes, attachment: bytes) -> None: ...
+    def close(self) -> None: ...
 
 
 class Sessions(Protocol):
@@ -69,7 +69,6 @@ class Neighbour:
     noise_told: bool = False
     ending: bool = False
     noticed: wire.Quiet | None = None
-    big: deque[Any] = attrs.Factory(deque)
     _publishers: dict[Any, Publishes] = attrs.Factory(dict)
 
     def become(self, state: State, why: str = "") -> None:
@@ -95,6 +94,12 @@ class Neighbour:
             publisher = self.session.publisher(key, priority=level, block=block)
             self._publishers[level, block] = publisher
         return publisher
+
+    def forget_ways(self) -> None:
+        """Nothing is to be sent to it any more; when something is, the ways are made anew."""
+        for publisher in self._publishers.values():
+            publisher.close()
+        self._publishers.clear()
 
     def shown(self, unacknowledged: int) -> Peer:
         """What its user is shown of it."""

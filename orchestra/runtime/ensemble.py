@@ -142,7 +142,7 @@ class Ensemble:
         if self._slow_handler is not None:
             self._watch = Watch(self.scheduler, get_ident(), self._slow_handler, self._names)
             watcher.add(self._watch)
-        if not self.parts:
+        if not self.parts and self.afar is None:
             self._end()
 
     def _names(self) -> dict[int, str]:
@@ -184,6 +184,7 @@ class Ensemble:
                 self.outgoing.keep(failure)
             if self.afar is not None:
                 self.afar.stopping()
+                self.loop.call_soon(self._end_if_over)  # it may have no part of its own
         self._set_deadline(timeout)
 
     def stop_unless_stopping(self) -> None:
@@ -309,6 +310,8 @@ class Ensemble:
         if self.phase is not Phase.DRAINING and not (self.sealed and self.phase is Phase.OPEN):
             return
         if self.afar is not None and not self.afar.released:
+            return
+        if not self.parts and self._end_if_over():
             return
         if EVENTS not in self.parts or EVENTS in self._finished:
             for inbox in self.inboxes.values():

@@ -118,6 +118,9 @@ class Publisher:
         self._key = key
         self.block = block
 
+    def close(self) -> None:
+        pass
+
     def put(self, payload: bytes, attachment: bytes) -> None:
         if self._session.closed:
             raise LinkError("the link is closed")

@@ -460,3 +460,36 @@ async def test_what_strangers_send_is_counted_and_stops_nothing() -> None:
             await running.send(Task(n))
         await until(lambda: hand.seen == list(range(1, 10)))
         assert there.peers()["near"].refused > 0
+
+
+@run
+async def test_a_process_may_host_nothing_and_send_from_outside() -> None:
+    network = Network()
+    hand = Hand(answers=False)
+    async with far(network, hand) as there:
+        outside = Shop(boss=Remote(), hand=Remote(), pad=Remote())
+        async with start(outside, link=network.link("outside")) as running:
+            await running.send(Task(1))
+            assert await running.ask(lambda reply: Question(4, reply)) == 8
+            await until(lambda: hand.seen == [1])
+        async with start(outside, link=network.link("outside")) as running:
+            await running.send(Task(2))
+            await running.drain()
+        await asyncio.wait_for(there.wait(), 2)
+        assert hand.seen == [1, 2]
+
+
+@run
+async def test_a_stop_waits_for_handlers_elsewhere() -> None:
+    network = Network()
+    hand = Hand(answers=False)
+    hand.gate.clear()
+    async with far(network, hand) as there, near(network) as running:
+        await running.send(Task(1))
+        await asyncio.sleep(0.05)
+        asyncio.get_running_loop().call_later(0.3, hand.gate.set)
+        began = asyncio.get_running_loop().time()
+        await running.stop(timeout=2)
+        assert 0.2 < asyncio.get_running_loop().time() - began < 1.0
+        assert hand.seen == [1]
+        await there.wait()
