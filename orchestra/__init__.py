@@ -27,6 +27,7 @@ from orchestra.priority import Priority
 from orchestra.recipient import BlockingRecipient, Recipient
 from orchestra.remote import Remote
 from orchestra.reply import Reply
+from orchestra.runtime.afar import Peer
 from orchestra.runtime.gridlock import Gridlock
 from orchestra.runtime.letters import DeadLetter
 from orchestra.runtime.meters import LaneMeters, Meters
@@ -65,6 +66,7 @@ __all__ = [
     "Missed",
     "NoReply",
     "OrchestraError",
+    "Peer",
     "Priority",
     "Recipient",
     "Remote",
