@@ -6,8 +6,8 @@
 
 What to look at:
 
-- *The same class.* `Census` and its subsystems are those of `examples.census`, unchanged. Each process makes one of
-  them, with `Remote()` for what the others host; two of the three are plain `orchestra serve`.
+- *The same class.* `Census` and its subsystems are those of `examples.census`, unchanged. Each process makes
+  one of them, with `Remote()` for what the others host; two of the three are plain `orchestra serve`.
 - *Capacity.* The walker is fast and the reader is slow, in another process: its lane of 64 still holds
   no more than 64 files, and the walker waits for room over there.
 - *Who is there.* The table has a row for each process, with what has gone to it and come from it. Kill one

@@ -48,7 +48,9 @@ def _served(name: str, at: str) -> Generator[None]:
     """A process that hosts one subsystem, in a group of its own: Ctrl-C is for this process."""
     words = ["serve", "examples.cluster:part", "--host", name, "--connect", at]
     process = subprocess.Popen(
-        [sys.executable, "-m", "orchestra", *words], stdin=subprocess.DEVNULL, start_new_session=os.name == "posix"
+        [sys.executable, "-m", "orchestra", *words],
+        stdin=subprocess.DEVNULL,
+        start_new_session=os.name == "posix",
     )
     try:
         yield

@@ -72,6 +72,9 @@ class Publisher:
         except _zenoh().ZError as error:
             raise LinkError(f"the link is closed: {_clean(error)}") from None
 
+    def close(self) -> None:
+        """Nothing was declared, so there is nothing to end."""
+
 
 class Session:
     """One session of Zenoh. All of it may be called from any thread, and may block: keep it out of the loop.
