@@ -92,6 +92,21 @@ def backlog(kind: str, what: str) -> str:
     return f"{kind}: {what}"
 
 
+LINKED = (1, 16, 64, 256, 1024)
+
+
+def linked(capacity: int) -> str:
+    """The name of the case of messages to a remote inbox of this capacity."""
+    return f"capacity {capacity}"
+
+
+PLAIN_ZENOH = "plain zenoh-python"
+LINKED_ASK = "ask"
+PLAIN_TRIP = "a put there and one back"
+URGENT_HALF, URGENT_MOST = "half of them", "99 of 100"
+RECOVERY = "from its return to a message handled"
+FULLEST = "the fullest that the inbox was"
+
 BARS: Mapping[str, float] = {
     U8_PLAIN: 5,
     U8_BOXED: 9,
@@ -113,11 +128,15 @@ BARS: Mapping[str, float] = {
     backlog(IN_BOXES, TIME): 0.75,
     backlog(IN_BOXES, MEMORY): 0.2,
     backlog(IN_BOXES, PAUSE): 10,
+    URGENT_MOST: 10,
+    RECOVERY: 1000,
+    FULLEST: 1,
 }
 """What a figure must not exceed."""
 
 AT_LEAST: Mapping[str, float] = {
     beside("Drop", PACED): 0.95,
     beside("DropOldest", PACED): 0.95,
+    linked(LINKED[-1]): 0.6,
 }
 """What a figure must reach."""
