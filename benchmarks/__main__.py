@@ -66,7 +66,7 @@ def _link(quick: bool) -> Sequence[Group]:
 
     if quick:
         return link.groups(count=10_000, million=20_000, seconds=0.5, rounds=1)
-    return link.groups(count=100_000, million=1_000_000, seconds=3, rounds=5)
+    return link.groups(count=100_000, million=1_000_000, seconds=3, rounds=3)
 
 
 GROUPS: dict[str, Callable[[bool], Sequence[Group]]] = {

@@ -11,7 +11,7 @@ import socket
 import statistics
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Generator, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from time import perf_counter_ns as clock
 from typing import Any
@@ -61,7 +61,7 @@ def _on_all_cores() -> Generator[None]:
 
 
 @contextmanager
-def _other(role: str, at: str, *words: object) -> Iterator["subprocess.Popen[str]"]:
+def _other(role: str, at: str, *words: object) -> Generator["subprocess.Popen[str]"]:
     """The other process, once it runs; killed at the end if it does not end by itself."""
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.link_parts", role, at, *map(str, words)],

@@ -1,4 +1,4 @@
-"""What the benchmarks of the link send, and the other process: `python -m benchmarks.link_parts ROLE AT ...`."""
+"""What the benchmarks of the link send, and the other process: `python -m benchmarks.link_parts ROLE AT`."""
 
 import asyncio
 import functools
