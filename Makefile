@@ -86,6 +86,7 @@ pytest-newest: env-newest
 	$(NEWEST_VENV)/bin/python -m pytest
 
 bench-newest: env-newest
+	$(NEWEST_VENV)/bin/python -m pip install $(PIP_FLAGS) --editable '.[$(EXTRAS),peers]'
 	$(NEWEST_VENV)/bin/python -m benchmarks
 endif
 
@@ -110,6 +111,7 @@ docs: $(VENV)/.ready-docs-$(PYTHON_VERSION)
 	@echo "built site/index.html"
 
 bench: $(VENV)/.ready-$(PYTHON_VERSION)
+	$(BIN)/python -m pip install $(PIP_FLAGS) --editable '.[$(EXTRAS),peers]'
 	$(BIN)/python -m benchmarks
 	$(MAKE) bench-newest
 	$(BIN)/python -m benchmarks.figures

@@ -1,11 +1,14 @@
-"""`python -m benchmarks [GROUP ...]`: measure, print, write JSON; without a group all of them."""
+"""`python -m benchmarks [GROUP ...]`: measure, print, write JSON; without a group all of them.
+
+What runs on an event loop is measured on asyncio's and, where it is installed, on uvloop, in the same rounds.
+"""
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks import loops, report
+from benchmarks import loops, peers, report
 from benchmarks.harness import Group, Report, Result, measure, pinned
 
 
@@ -21,10 +24,28 @@ def _ring(quick: bool) -> Sequence[Group]:
     return [ring.group(laps=10 if quick else 50)]
 
 
+def _fanout(quick: bool) -> Sequence[Group]:
+    from benchmarks import fanout
+
+    return [fanout.group(count=20_000 if quick else 100_000)]
+
+
+def _memory(quick: bool) -> Sequence[Group]:
+    from benchmarks import memory
+
+    return memory.groups(rounds=1 if quick else 3, quick=quick)
+
+
+def _scale(quick: bool) -> Sequence[Group]:
+    from benchmarks import scale
+
+    return scale.groups(count=20_000 if quick else 100_000, rounds=1 if quick else 5)
+
+
 def _start(quick: bool) -> Sequence[Group]:
     from benchmarks import startup
 
-    return [startup.group()]
+    return [startup.group(rounds=2 if quick else 7)]
 
 
 def _congestion(quick: bool) -> Sequence[Group]:
@@ -72,15 +93,18 @@ def _link(quick: bool) -> Sequence[Group]:
 GROUPS: dict[str, Callable[[bool], Sequence[Group]]] = {
     "send": _send,
     "ring": _ring,
-    "start": _start,
+    "fanout": _fanout,
     "congestion": _congestion,
     "priority": _priority,
     "ask": _ask,
     "thread": _thread,
     "box": _box,
+    "start": _start,
+    "memory": _memory,
+    "scale": _scale,
     "link": _link,
 }
-ROUNDS, QUICK_ROUNDS = 15, 5
+ROUNDS, QUICK_ROUNDS = 15, 3
 
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
@@ -96,7 +120,7 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--bars", type=float, metavar="FACTOR", help="exit with 1 when a figure misses its bar by FACTOR"
     )
-    parser.add_argument("--loop", choices=loops.NAMES, default="asyncio", help="the event loop")
+    parser.add_argument("--loop", choices=loops.NAMES, help="this event loop only")
     arguments = parser.parse_args(words)
     unknown = [name for name in arguments.groups if name not in GROUPS]
     if unknown:
@@ -106,9 +130,9 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
 
 def _over(reports: Sequence[Report], factor: float) -> list[str]:
     return [
-        f"{result.name}: {result.figure:.2f} is {_beyond(result, factor)} its bar of {result.bar:g}"
+        f"{name}: {result.figure:.2f} is {_beyond(result, factor)} its bar of {result.bar:g}"
         for each in reports
-        for result in each.results
+        for name, result in each.figures().items()
         if not result.within(factor)
     ]
 
@@ -121,30 +145,35 @@ def _waiting(reports: Sequence[Report]) -> list[str]:
     return [
         f"{result.name}: waited {result.waits:.0f} times a run, and its CPU time does not count that"
         for each in reports
-        if each.group.relative and not each.group.wall
+        if each.group.relative
         for result in each.results
-        if result.waits > 10
+        if result.waits > 10 and not result.wall
     ]
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Measure the groups named in `words` (by default the command line); gives the exit status."""
     arguments = _arguments(words)
-    loops.choose(arguments.loop)
+    loops.choose(arguments.loop or "asyncio")
+    beside = () if arguments.loop else loops.others()
     reports: dict[str, list[Report]] = {}
     with pinned() as core:
-        where = report.machine(core, arguments.loop)
+        where = report.machine(core, loops.chosen())
         print(report.summary(where))
+        if peers.missing():
+            print(
+                f"not installed, so not measured beside: {', '.join(peers.missing())} (see the extra `peers`)"
+            )
         for name in arguments.groups or GROUPS:
             reports[name] = []
             for group in GROUPS[name](arguments.quick):
-                each = measure(group, QUICK_ROUNDS if arguments.quick else ROUNDS)
+                each = measure(group, QUICK_ROUNDS if arguments.quick else ROUNDS, beside=beside)
                 report.show(each)
                 reports[name].append(each)
     every = [each for measured in reports.values() for each in measured]
     if arguments.json:
         report.write_json(arguments.json, every, where)
-    elif not arguments.quick and arguments.loop == "asyncio":
+    elif not arguments.quick and loops.chosen() == "asyncio":
         for name, measured in reports.items():
             report.write_json(report.default_path(name), measured, where)
     over = [] if arguments.bars is None else _over(every, arguments.bars)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks import bars, loops
+from benchmarks import bars, loops, peers
 from benchmarks.floor import clock
 from benchmarks.harness import Case, Group
 from benchmarks.messages import Signal
@@ -109,6 +109,10 @@ def group(count: int) -> Group:
     }
     cases = [Case(name, partial(_run, partial(ask_ns, make), count)) for name, make in pairs.items()]
     cases.append(Case(bars.FUTURES, partial(_run, futures_ns, count)))
+    for peer in peers.that_can("ask"):
+        assert peer.ask is not None
+        run = partial(peer.ask, peer.fewer(count))
+        cases.append(Case(peer.name, run, on_loop=peer.on_loop, wall=peer.wall))
     return Group(name="ask", title="one question and its answer", unit="ns a round trip", cases=cases)
 
 

@@ -170,7 +170,7 @@ def groups(count: int, rounds: int | None = None) -> Sequence[Group]:
     """Time, memory and pauses of the same backlogs of `count` messages."""
     runs = [Runs(kind, count) for kind in KINDS]
     whose = f"a backlog of {count:,} messages of ten small dicts"
-    group = partial(Group, wall=True, rounds=rounds)
+    group = partial(Group, wall=True, rounds=rounds, one_loop=True)
     return [
         group(
             name="backlog time",

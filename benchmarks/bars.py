@@ -1,8 +1,9 @@
 """What each figure must reach: the only place where the bars stand.
 
-A bar of a message or a hop is a ratio to the floor; a bar of a start or of a pause is in milliseconds; a
-bar of a rate, of a publish, of an urgent message, of a message to a thread, of what is boxed and of the time
-and the memory of a backlog is a ratio to another case of its group.
+A bar of a message or a hop is a ratio to the floor; a bar of a start or of a pause is in milliseconds, one
+of memory in bytes. A bar of a rate, a publish, an urgent message, a message to a thread, of what is boxed, of
+the time and the memory of a backlog, and of how cost grows is a ratio to another case of its group.
+A bar beside peers says how many times as fast as the fastest of them it must be.
 """
 
 from collections.abc import Mapping
@@ -12,11 +13,32 @@ U8_BOXED = "u8 to a synchronous Actor, boxed"
 BYTES_PLAIN = "1029 bytes to a synchronous Actor"
 BYTES_BOXED = "1029 bytes to a synchronous Actor, boxed"
 U8_RECV = "u8 to await ctx.recv()"
+U8_TRY = "u8 to a synchronous Actor, try_send in a loop"
+
+
+def sent(peer: str) -> str:
+    """The name of the case of a send by a peer."""
+    return f"u8, {peer}"
+
+
+FASTEST_SEND = "u8, the fastest library"
+HAND_MADE_SEND = "u8, made by hand"
 
 
 def ring(size: int, handler: str) -> str:
-    """The name of the case of a ring of `size` subsystems with `handler` handlers."""
+    """The name of the case of a ring of `size` subsystems with `handler` handlers, or of this peer."""
     return f"ring of {size}, {handler}"
+
+
+def fastest_ring(size: int) -> str:
+    """The name of how far ahead of the fastest library a ring of this size is."""
+    return ring(size, "the fastest library")
+
+
+def fanout(subscribers: int, publisher: str = "") -> str:
+    """The name of the case of a message to so many subscribers, by this peer or by orchestra."""
+    plural = "" if subscribers == 1 else "s"
+    return f"to {subscribers} subscriber{plural}{publisher and ', '}{publisher}"
 
 
 SYNCHRONOUS = "synchronous handlers"
@@ -46,9 +68,46 @@ def urgent(backlog: int) -> str:
     return f"urgent, {backlog:,} wait"
 
 
+def urgent_by_queue(backlog: int) -> str:
+    """The same through an `asyncio.PriorityQueue`."""
+    return f"asyncio.PriorityQueue, {backlog:,} wait"
+
+
 TO_THREAD = "from the loop to a thread"
 FROM_THREAD = "from a thread to the loop"
 THERE_AND_BACK = "from the loop to a thread and back"
+
+
+def idle(peer: str) -> str:
+    """The name of the case of what waits and does nothing, by this peer or by orchestra."""
+    return f"{peer}, idle"
+
+
+IDLE_SUBSYSTEM = "an idle subsystem"
+START_MANY = "start 10,000 subsystems"
+IDLE_CPU = "10,000 idle subsystems, % of a core"
+QUEUED = "a queued message"
+KEPT = "kept of 100,000 queued messages when they are handled"
+
+
+def among(subsystems: int) -> str:
+    """The name of the case of a send in an orchestra of so many subsystems."""
+    return f"a send among {subsystems:,} subsystems"
+
+
+def behind(queued: int) -> str:
+    """The name of the case of a send and a receive while so many messages wait."""
+    return f"a send and a receive, {queued:,} queued"
+
+
+def decorate(subsystems: int) -> str:
+    """The name of the case of the decoration of a class of so many subsystems."""
+    return f"decorate {subsystems:,} subsystems"
+
+
+AMONG = (2, 10, 100, 1_000)
+BEHIND = (1, 100, 10_000, 100_000)
+DECORATED = (50, 100, 200, 400, 800)
 
 
 def asks(asker: str, answering: str) -> str:
@@ -108,14 +167,16 @@ RECOVERY = "from its return to a message handled"
 FULLEST = "the fullest that the inbox was"
 
 BARS: Mapping[str, float] = {
-    U8_PLAIN: 5,
+    U8_PLAIN: 4.0,
     U8_BOXED: 9,
-    BYTES_PLAIN: 5.5,
-    U8_RECV: 6.5,
-    ring(2, SYNCHRONOUS): 7,
-    ring(50, SYNCHRONOUS): 7,
-    ring(2, ASYNCHRONOUS): 14,
-    ring(50, ASYNCHRONOUS): 14,
+    BYTES_PLAIN: 4.2,
+    U8_TRY: 3.2,
+    U8_RECV: 5.2,
+    ring(2, SYNCHRONOUS): 5,
+    ring(50, SYNCHRONOUS): 5,
+    ring(2, ASYNCHRONOUS): 10,
+    ring(50, ASYNCHRONOUS): 10,
+    fanout(8): 1.8,
     IMPORT: 150,
     DECORATE: 250,
     START_STOP: 100,
@@ -128,6 +189,14 @@ BARS: Mapping[str, float] = {
     backlog(IN_BOXES, TIME): 0.75,
     backlog(IN_BOXES, MEMORY): 0.2,
     backlog(IN_BOXES, PAUSE): 10,
+    IDLE_SUBSYSTEM: 6 * 1024,
+    QUEUED: 8.5,
+    KEPT: 12 * 1024,
+    START_MANY: 5_000,
+    IDLE_CPU: 0.5,
+    among(AMONG[-1]): 1.3,
+    behind(BEHIND[-1]): 1.3,
+    decorate(DECORATED[-1]): 1.3,
     URGENT_MOST: 10,
     RECOVERY: 1000,
     FULLEST: 1,
@@ -137,6 +206,10 @@ BARS: Mapping[str, float] = {
 AT_LEAST: Mapping[str, float] = {
     beside("Drop", PACED): 0.95,
     beside("DropOldest", PACED): 0.95,
+    FASTEST_SEND: 2,
+    HAND_MADE_SEND: 1,
+    fastest_ring(2): 8,
+    fastest_ring(50): 8,
     linked(LINKED[-1]): 0.6,
 }
 """What a figure must reach."""

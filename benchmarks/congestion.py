@@ -14,11 +14,12 @@ from typing import Any, Never, TypeAlias
 
 import attrs
 
-from benchmarks import bars, loops
+from benchmarks import bars, loops, peers
 from benchmarks.floor import clock
 from benchmarks.harness import Case, Group
 from benchmarks.messages import U8, Signal
-from benchmarks.send import CAPACITY, Handler, Sender, Stopwatch, ToHandler
+from benchmarks.queues import CAPACITY
+from benchmarks.send import Handler, Sender, Stopwatch, ToHandler
 from orchestra import Actor, Block, Context, Drop, DropOldest, Subsystem, orchestra, start, subsystem
 from orchestra.overflow import Overflow
 
@@ -203,6 +204,16 @@ def _rates(publisher: str, make: type[Paced], by_hand: ByHand, seconds: float, r
         (f"asyncio.Queue: drop by hand, {publisher}", Queues.publish_or_drop),
     ):
         cases.append(Case(name, partial(_run_by_hand, by_hand, publish, seconds), against=queue_alone))
+    for peer in peers.that_can("beside_slow"):
+        assert peer.beside_slow is not None
+        peer_alone = f"{peer.name}: alone, {publisher}"
+        for name, slow, leaky in (
+            (peer_alone, None, False),
+            (f"{peer.name}: await both, {publisher}", SLOW, False),
+            (f"{peer.name}: leaky, {publisher}", SLOW, True),
+        ):
+            run = partial(peer.beside_slow, by_hand, partial(_rate, seconds=seconds), slow, ROOM, leaky=leaky)
+            cases.append(Case(name, run, against=peer_alone))
     pace = f", {RATE:,} messages/s published" if publisher == bars.PACED else ""
     return Group(
         name=publisher,
@@ -212,6 +223,7 @@ def _rates(publisher: str, make: type[Paced], by_hand: ByHand, seconds: float, r
         ratio="of its rate alone",
         wall=True,
         rounds=rounds,
+        one_loop=True,
     )
 
 

@@ -1,7 +1,8 @@
 """`python -m benchmarks.figures [--check]`: put the committed figures into the documentation.
 
 In README.md and the pages of docs/, what stands between `<!-- figures: NAME -->` and
-`<!-- end of figures -->` is made from a file in `benchmarks/results/`, from that of the newest Python.
+`<!-- end of figures -->` is made from a file in `benchmarks/results/`, from that of the newest Python, and so
+are the charts in docs/charts/.
 With `--check` nothing is written, and the exit status is 1 when a page is not up to date.
 """
 
@@ -13,11 +14,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from benchmarks import bars
+from benchmarks import bars, charts
 from benchmarks.report import RESULTS
 
 Record: TypeAlias = Mapping[str, Any]
 """A file of figures, or a part of it."""
+
+LOOPS = ("uvloop",)
+"""The loops beside asyncio's."""
 
 DOCS = Path(__file__).parents[1] / "docs"
 NOT_MEASURED = "(Not measured yet.)"
@@ -67,22 +71,77 @@ def priority(record: Record) -> Iterator[str]:
     """A table of how long an urgent message takes."""
     (group,) = record["groups"].values()
     yield "| messages that wait in the lower lane | from the send to the handler | × the first row |"
-    yield "|--:|--:|--:|"
+    yield "|---|--:|--:|"
     for result in group["results"]:
-        waiting = re.search(r"[\d,]+(?= wait)", result["name"])
-        assert waiting is not None
-        yield f"| {waiting[0]} | {result['median']:.0f} {group['unit']} | {result['ratio']:.2f} |"
+        yield f"| {result['name']} | {result['median']:.0f} {group['unit']} | {result['ratio']:.2f} |"
     yield ""
     yield _where(record)
 
 
 def to_floor(record: Record) -> Iterator[str]:
-    """A table of what was measured, each as a ratio to the floor of its round."""
+    """A table of what was measured, each as a ratio to the floor of its round, on each loop."""
     (group,) = record["groups"].values()
-    yield f"| {group['title']} | {group['unit']} | × floor |"
-    yield "|---|--:|--:|"
+    loops = _loops(group)
+    others = "".join(f" on {loop} | × floor |" for loop in loops)
+    yield f"| {group['title']} | {group['unit']} | × floor |{others}"
+    yield f"|---|--:|--:|{'--:|--:|' * len(loops)}"
     for result in group["results"]:
-        yield f"| {result['name']} | {result['median']:,.0f} | {result['ratio_to_floor']:.1f} |"
+        yield f"| {result['name']} | {_with_ratio(result)} |{''.join(_on(result, loop) for loop in loops)}"
+    yield ""
+    if leads := group.get("leads"):
+        yield from _leads(leads, loops)
+        yield ""
+    yield _where(record)
+
+
+def _loops(group: Record) -> Sequence[str]:
+    return [loop for loop in LOOPS if any(loop in result for result in group["results"])]
+
+
+def _with_ratio(result: Record) -> str:
+    return f"{result['median']:,.0f} | {result['ratio_to_floor']:.1f}"
+
+
+def _on(result: Record, loop: str) -> str:
+    return f" {_with_ratio(result[loop])} |" if loop in result else " | |"
+
+
+def _leads(leads: Sequence[Record], loops: Sequence[str]) -> Iterator[str]:
+    """How many times as long the fastest other one takes."""
+    heading = "".join(f" {loop} |" for loop in ("asyncio", *loops))
+    yield f"| beside orchestra, takes so many times as long |{heading}"
+    yield f"|---|--:|{'--:|' * len(loops)}"
+    for lead in leads:
+        others = "".join(f" {lead[loop]['times_as_fast']:.1f} × |" for loop in loops if loop in lead)
+        yield f"| {lead['name']} | {lead['times_as_fast']:.1f} × |{others}"
+
+
+def costs(record: Record) -> Iterator[str]:
+    """A table of what was measured, in its own units."""
+    loops = [loop for loop in LOOPS if any(loop in _loops(group) for group in record["groups"].values())]
+    yield f"| | |{''.join(f' on {loop} |' for loop in loops)}"
+    yield f"|---|--:|{'--:|' * len(loops)}"
+    for group in record["groups"].values():
+        for result in group["results"]:
+            cells = "".join(
+                f" {_cost(result[loop], group['unit'])} |" if loop in result else " |" for loop in loops
+            )
+            yield f"| {result['name']} | {_cost(result, group['unit'])} |{cells}"
+    yield ""
+    yield _where(record)
+
+
+def _cost(result: Record, unit: str) -> str:
+    return f"{result['median']:,.{0 if result['median'] >= 100 else 1}f} {unit}"
+
+
+def scale(record: Record) -> Iterator[str]:
+    """A table of how cost grows."""
+    yield "| | | × the first of its kind |"
+    yield "|---|--:|--:|"
+    for group in record["groups"].values():
+        for result in group["results"]:
+            yield f"| {result['name']} | {_cost(result, group['unit'])} | {result['ratio']:.2f} |"
     yield ""
     yield _where(record)
 
@@ -163,12 +222,54 @@ MAKERS: Mapping[str, tuple[str, Callable[[Record], Iterator[str]]]] = {
     "ask": ("ask", ask),
     "box": ("box", box),
     "congestion": ("congestion", congestion),
+    "fanout": ("fanout", to_floor),
+    "memory": ("memory", costs),
     "priority": ("priority", priority),
     "ring": ("ring", to_floor),
+    "scale": ("scale", scale),
     "send": ("send", to_floor),
+    "start": ("start", costs),
     "thread": ("thread", thread),
 }
 """For each name in a page: the file of figures, and what is made of it."""
+
+
+def _send_chart(record: Record) -> str:
+    ours = [bars.U8_PLAIN, bars.U8_TRY, bars.U8_RECV]
+    shown = [each for each in _results(record) if each["name"] in ours or each["name"].startswith("u8, ")]
+    return charts.beside_peers("A message, × floor (asyncio / uvloop)", shown, ours)
+
+
+def _ring_chart(record: Record) -> str:
+    shown = [each for each in _results(record) if each["name"].startswith("ring of 2,")]
+    ours = [bars.ring(2, bars.SYNCHRONOUS), bars.ring(2, bars.ASYNCHRONOUS)]
+    return charts.beside_peers("A hop in a ring of two, × floor (asyncio / uvloop)", shown, ours)
+
+
+def _fanout_chart(record: Record) -> str:
+    shown = [each for each in _results(record) if each["name"].startswith("to 8 ")]
+    return charts.beside_peers(
+        "A message to eight, for each of them, × floor (asyncio / uvloop)", shown, [bars.fanout(8)]
+    )
+
+
+def _scale_chart(record: Record) -> str:
+    return charts.curves("How cost grows, × the cost of the fewest", dict(charts.growth(record)))
+
+
+def _results(record: Record) -> Sequence[Record]:
+    (group,) = record["groups"].values()
+    results: Sequence[Record] = group["results"]
+    return results
+
+
+CHARTS: Mapping[str, Callable[[Record], str]] = {
+    "send": _send_chart,
+    "ring": _ring_chart,
+    "fanout": _fanout_chart,
+    "scale": _scale_chart,
+}
+"""For each file of figures with a chart: what draws it."""
 
 
 def _short(result: Record) -> str:
@@ -209,17 +310,24 @@ def main(words: Sequence[str] | None = None, docs: Path = DOCS, folder: Path = R
     )
     check = parser.parse_args(words).check
     stale = False
-    for page in [docs.parent / "README.md", *sorted(docs.glob("*.md"))]:
-        if not page.exists():
-            continue
-        text = page.read_text(encoding="utf-8")
-        new = filled(text, folder)
-        if new != text:
+    for page, text in _made(docs, folder):
+        if not page.exists() or page.read_text(encoding="utf-8") != text:
             stale = True
             print(f"{page.name} {'is not up to date' if check else 'is up to date now'}")
             if not check:
-                page.write_text(new, encoding="utf-8")
+                page.parent.mkdir(parents=True, exist_ok=True)
+                page.write_text(text, encoding="utf-8")
     return 1 if check and stale else 0
+
+
+def _made(docs: Path, folder: Path) -> Iterator[tuple[Path, str]]:
+    """The pages and charts as they should be."""
+    for page in [docs.parent / "README.md", *sorted(docs.glob("*.md"))]:
+        if page.exists():
+            yield page, filled(page.read_text(encoding="utf-8"), folder)
+    for name, draw in CHARTS.items():
+        if (record := newest(name, folder)) is not None:
+            yield docs / "charts" / f"{name}.svg", draw(record)
 
 
 if __name__ == "__main__":

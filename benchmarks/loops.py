@@ -1,8 +1,10 @@
 """Which event loop the benchmarks run on."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -20,6 +22,22 @@ def choose(name: str) -> None:
 def chosen() -> str:
     """The name of the loop that `run` uses."""
     return _chosen.get()
+
+
+@contextmanager
+def on(name: str) -> Generator[None]:
+    """Meanwhile, `run` uses the loop of this name."""
+    token = _chosen.set(name)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+def others() -> tuple[str, ...]:
+    """The loops beside the chosen one that are installed."""
+    installed = [name for name in NAMES if name == "asyncio" or find_spec(name) is not None]
+    return tuple(name for name in installed if name != chosen())
 
 
 def _factory() -> Callable[[], asyncio.AbstractEventLoop]:

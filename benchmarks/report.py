@@ -1,6 +1,7 @@
-"""Results as a table and as JSON."""
+"""Results as a table, with a chart in marks beside it, and as JSON."""
 
 import json
+import math
 import os
 import platform
 from collections.abc import Mapping, Sequence
@@ -9,9 +10,16 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from benchmarks import peers
 from benchmarks.harness import CLOCK, GC_POLICY, Report, Result
 
 RESULTS = Path(__file__).parent / "results"
+
+MARKS = 20
+"""The longest bar of a chart in a table."""
+
+
+_VERSIONS = ("attrs", "msgspec", "uvloop", *filter(None, peers.PEERS.values()))
 
 
 def machine(core: int | None, loop: str) -> Mapping[str, Any]:
@@ -26,7 +34,8 @@ def machine(core: int | None, loop: str) -> Mapping[str, Any]:
         "loop": loop,
         "clock": CLOCK,
         "gc": GC_POLICY,
-        "versions": {name: _version(name) for name in ("attrs", "msgspec", "uvloop")},
+        "versions": {name: _version(name) for name in _VERSIONS},
+        "not_installed": list(peers.missing()),
     }
 
 
@@ -68,20 +77,38 @@ def _group_record(report: Report) -> Mapping[str, Any]:
         "unit": report.group.unit,
         "rounds": report.rounds,
         "floor_ns": round(report.floor, 1),
-        "results": [_result_record(result) for result in report.results],
+        "results": [{"name": result.name, **_result_record(result)} for result in report.results],
+        **({"leads": [_lead_record(lead) for lead in report.leads]} if report.leads else {}),
     }
 
 
 def _result_record(result: Result) -> Mapping[str, Any]:
     return {
-        "name": result.name,
         "median": round(result.cost, 1),
         "quartiles": [round(result.low, 1), round(result.high, 1)],
         **_ratio_record(result),
+        **_bar_record(result),
+        "waits_a_run": result.waits,
+        **{loop: _result_record(other) for loop, other in result.elsewhere.items()},
+    }
+
+
+def _lead_record(lead: Result) -> Mapping[str, Any]:
+    return {
+        "name": lead.name,
+        "times_as_fast": round(lead.figure, 2),
+        **_bar_record(lead),
+        **{loop: {"times_as_fast": round(other.figure, 2)} for loop, other in lead.elsewhere.items()},
+    }
+
+
+def _bar_record(result: Result) -> Mapping[str, Any]:
+    return {
         "bar": result.bar,
         "bar_is_least": result.at_least,
-        "waits_a_run": result.waits,
-        "within_bar": None if result.bar is None else result.within(),
+        "within_bar": None
+        if result.bar is None
+        else all(each.within() for each in result.everywhere().values()),
     }
 
 
@@ -93,35 +120,69 @@ def _ratio_record(result: Result) -> Mapping[str, Any]:
 
 
 def rows(report: Report) -> list[tuple[str, ...]]:
-    """The table of a group, its heading first."""
+    """The table of a group, its heading first. The last column is a chart, of the column that counts."""
     relative = report.group.relative
+    loops = list(dict.fromkeys(loop for result in report.results for loop in result.elsewhere))
     heading = (
         "case",
         report.group.unit,
         "half of the rounds",
         *((report.group.ratio,) if relative else ()),
+        *(cell for loop in loops for cell in (f"on {loop}", *((report.group.ratio,) if relative else ()))),
         "bar",
         "",
+        "",
     )
-    return [heading, *(_row(result) for result in report.results)]
+    longest = max(result.figure for result in report.results)
+    return [heading, *(_row(result, loops, longest) for result in report.results)]
 
 
-def _row(result: Result) -> tuple[str, ...]:
-    digits = 0 if result.ratio is not None and result.cost >= 100 else 1
+def _row(result: Result, loops: Sequence[str], longest: float) -> tuple[str, ...]:
+    others = [result.elsewhere.get(loop) for loop in loops]
     return (
         result.name,
-        f"{result.cost:,.{digits}f}",
-        f"{result.low:,.{digits}f} to {result.high:,.{digits}f}",
+        _cost(result, result.cost),
+        f"{_cost(result, result.low)} to {_cost(result, result.high)}",
         *(() if result.ratio is None else (_ratio(result),)),
+        *(cell for other in others for cell in _elsewhere(result, other)),
         "" if result.bar is None else f"{'≥ ' if result.at_least else ''}{result.bar:.3g}",
         _mark(result),
+        marks(result.figure, longest),
     )
+
+
+def _cost(result: Result, cost: float) -> str:
+    return f"{cost:,.{0 if result.cost >= 100 else 1}f}"
+
+
+def _elsewhere(result: Result, other: Result | None) -> Sequence[str]:
+    ratios = 0 if result.ratio is None else 1
+    if other is None:
+        return ("",) * (1 + ratios)
+    return (_cost(other, other.cost), *((_ratio(other),) if ratios else ()))
+
+
+def marks(figure: float, longest: float) -> str:
+    """A bar as text, beside the longest one, on a logarithmic scale of three decades."""
+    if figure <= 0 or longest <= 0:
+        return ""
+    return "▇" * max(1, round(MARKS * (1 + math.log10(figure / longest) / 3)))
+
+
+def leads(report: Report) -> Sequence[str]:
+    """What a group shows of how far it is ahead, a line each."""
+    return [
+        f"{name}: takes {lead.figure:.1f} times as long as {lead.against}"
+        f"{'' if lead.bar is None else f' (bar ≥ {lead.bar:g}: {_mark(lead)})'}"
+        for name, lead in report.figures().items()
+        if any(lead is each for first in report.leads for each in first.everywhere().values())
+    ]
 
 
 def _mark(result: Result) -> str:
     if result.bar is None:
         return ""
-    if result.within():
+    if all(each.within() for each in result.everywhere().values()):
         return "ok"
     return "under" if result.at_least else "over"
 
@@ -167,22 +228,25 @@ def show(report: Report) -> None:
     for number, name in enumerate(heading):
         table.add_column(name, justify="left" if number in (0, len(heading) - 1) else "right")
     for row in body:
-        table.add_row(*row, style="red" if row[-1] in {"over", "under"} else None)
+        table.add_row(*row, style="red" if row[-2] in {"over", "under"} else None)
     console = Console()
     if not console.is_terminal:
-        console.width = max(console.width, 120)
+        console.width = max(console.width, 160)
     console.print(table)
+    for line in leads(report):
+        console.print(line, highlight=False)
 
 
 def plain(report: Report) -> str:
     """The table of a group as text."""
     table = rows(report)
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    last = len(widths) - 1
     lines = [
         "  ".join(
-            cell.ljust(width) if number == 0 else cell.rjust(width)
+            cell.ljust(width) if number in (0, last) else cell.rjust(width)
             for number, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in table
     ]
-    return "\n".join([title(report), *lines])
+    return "\n".join([title(report), *lines, *leads(report)])

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from benchmarks import bars, loops, queues
+from benchmarks import bars, loops, peers
 from benchmarks.floor import clock
-from benchmarks.harness import Case, Group
+from benchmarks.harness import Case, Group, Lead
 from benchmarks.messages import Signal
 from orchestra import Actor, Context, orchestra, start, subsystem
 
@@ -19,6 +19,7 @@ MakeStation: TypeAlias = Callable[[Any], Actor]
 
 HOPS = 1_000
 SIZES = (1, 2, 3, 50)
+BESIDE_PEERS = (2, 50)
 
 
 class Track:
@@ -120,18 +121,40 @@ class Ring:
 
 
 def group(laps: int) -> Group:
-    """The cases, each with `laps` tokens in a run."""
+    """The cases, each with `laps` tokens in a run, of the peers with fewer."""
     cases: list[Case] = []
     for handlers, station in ((bars.SYNCHRONOUS, synchronous), (bars.ASYNCHRONOUS, asynchronous)):
         for size in SIZES:
             made = Ring(size, station)
             made.decorate()
             cases.append(Case(bars.ring(size, handlers), partial(_run, made.ns_a_hop, laps)))
-    queue_laps = max(1, laps // 10)
-    for size in SIZES:
-        passing = partial(queues.ring_ns, size, HOPS)
-        cases.append(Case(bars.ring(size, "asyncio.Queue tasks"), partial(_run, passing, queue_laps)))
-    return Group(name="ring", title=f"one token of {HOPS} hops", unit="ns a hop", cases=cases)
+    beside = list(peers.that_can("ring"))
+    cases += [
+        _by_peer(peer, size, max(1, laps // 10))
+        for size in BESIDE_PEERS
+        for peer in beside
+        if size <= (peer.most or size)
+    ]
+    return Group(
+        name="ring",
+        title=f"one token of {HOPS} hops",
+        unit="ns a hop",
+        cases=cases,
+        leads=[
+            Lead(
+                bars.fastest_ring(size),
+                bars.ring(size, bars.SYNCHRONOUS),
+                [bars.ring(size, peer.name) for peer in beside if peer.library],
+            )
+            for size in BESIDE_PEERS
+        ],
+    )
+
+
+def _by_peer(peer: peers.Peer, size: int, laps: int) -> Case:
+    assert peer.ring is not None
+    run = partial(peer.ring, size, HOPS, laps)
+    return Case(bars.ring(size, peer.name), run, on_loop=peer.on_loop, wall=peer.wall)
 
 
 def _run(passing: Callable[[int], Coroutine[Any, Any, float]], laps: int) -> float:

@@ -2,17 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Never, TypeAlias
+from functools import partial
+from typing import Any, Never
 
-from benchmarks import bars, loops, queues
+from benchmarks import bars, loops, peers
 from benchmarks.floor import clock
-from benchmarks.harness import Case, Group
+from benchmarks.harness import Case, Group, Lead
 from benchmarks.messages import BYTES, U8, Block, Signal
-from orchestra import Actor, Context, Subsystem, orchestra, start, subsystem
-
-CAPACITY = 1024
-
-Make: TypeAlias = Callable[[], Any]
+from benchmarks.queues import CAPACITY
+from orchestra import Actor, Context, Full, Subsystem, orchestra, start, subsystem
 
 
 class Stopwatch:
@@ -39,6 +37,22 @@ class Sender(Subsystem):
         self.watch.began = clock()
         for _ in range(self.count):
             await ctx.send(kind(value))
+
+
+class Trier(Sender):
+    """Sends what there is room for, and lets the others run when there is none."""
+
+    async def run(self, ctx: Context[Never, Any, Any]) -> None:
+        kind, value = self.kind, self.value
+        self.watch.began = clock()
+        left = self.count
+        while left:
+            try:
+                while left:
+                    ctx.try_send(kind(value))
+                    left -= 1
+            except Full:
+                await asyncio.sleep(0)
 
 
 class Handler(Actor):
@@ -82,6 +96,12 @@ class ToHandlerBoxed:
 
 
 @orchestra(signal=Signal, event=Signal, message_capacity=CAPACITY)
+class TriedToHandler:
+    sender: Trier = subsystem(sends=[U8])
+    handler: Handler = subsystem(consumes=U8)
+
+
+@orchestra(signal=Signal, event=Signal, message_capacity=CAPACITY)
 class ToReceiver:
     sender: Sender = subsystem(sends=[U8])
     receiver: Receiver = subsystem(consumes=U8)
@@ -98,6 +118,12 @@ def _to_handler(app: type[ToHandler] | type[ToHandlerBoxed], kind: type, value: 
     return watch.per_message(count)
 
 
+def _tried_to_handler(count: int) -> float:
+    watch = Stopwatch()
+    loops.run(_drained(TriedToHandler(sender=Trier(U8, 7, count, watch), handler=Handler(count, watch))))
+    return watch.per_message(count)
+
+
 def _to_receiver(count: int) -> float:
     watch = Stopwatch()
     loops.run(_drained(ToReceiver(sender=Sender(U8, 7, count, watch), receiver=Receiver(count, watch))))
@@ -105,26 +131,33 @@ def _to_receiver(count: int) -> float:
 
 
 def group(count: int) -> Group:
-    """The cases, each with `count` messages in a run."""
+    """The cases, each with `count` messages in a run, of the slower peers with fewer."""
+    beside = list(peers.that_can("send"))
     return Group(
         name="send",
         title=f"one sender, one receiver, capacity {CAPACITY}",
         unit="ns a message",
         cases=[
             Case(bars.U8_PLAIN, lambda: _to_handler(ToHandler, U8, 7, count)),
+            Case(bars.U8_TRY, lambda: _tried_to_handler(count)),
             Case(bars.U8_BOXED, lambda: _to_handler(ToHandlerBoxed, U8, 7, count)),
             Case(bars.BYTES_PLAIN, lambda: _to_handler(ToHandler, Block, BYTES, count)),
             Case(bars.BYTES_BOXED, lambda: _to_handler(ToHandlerBoxed, Block, BYTES, count)),
             Case(bars.U8_RECV, lambda: _to_receiver(count)),
-            Case("asyncio.Queue, u8", lambda: loops.run(_through_queue(count))),
-            Case("hand-made deque with futures, u8", lambda: loops.run(_through_hand_made(count))),
+            *(_by_peer(peer, count) for peer in beside),
+        ],
+        leads=[
+            Lead(
+                bars.HAND_MADE_SEND,
+                bars.U8_PLAIN,
+                [bars.sent(peer.name) for peer in beside if not peer.library],
+            ),
+            Lead(bars.FASTEST_SEND, bars.U8_PLAIN, [bars.sent(peer.name) for peer in beside if peer.library]),
         ],
     )
 
 
-async def _through_queue(count: int) -> float:
-    return await queues.send_ns(asyncio.Queue(CAPACITY), count)
-
-
-async def _through_hand_made(count: int) -> float:
-    return await queues.send_ns(queues.HandMade(CAPACITY), count)
+def _by_peer(peer: peers.Peer, count: int) -> Case:
+    assert peer.send is not None
+    run = partial(peer.send, peer.fewer(count))
+    return Case(bars.sent(peer.name), run, on_loop=peer.on_loop, wall=peer.wall)

@@ -1,4 +1,4 @@
-"""Messages between the loop and a thread, beside the queues of culsans and janus, which are made for that.
+"""Messages between the loop and a thread, beside the queues of culsans, janus and aiologic, made for that.
 
 The clock is one on the wall: what a thread and the loop wait for each other is part of the cost. It runs from
 the first send until the last message is taken.
@@ -7,17 +7,16 @@ the first send until the last message is taken.
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from functools import partial
 from time import perf_counter_ns as clock
-from typing import Any, Never, Protocol, TypeAlias
+from typing import Any, Never, TypeAlias
 
-import culsans
-import janus
 import msgspec
 
-from benchmarks import bars, loops
+from benchmarks import bars, loops, peers
 from benchmarks.harness import Case, Group
 from benchmarks.messages import U8, Signal
-from benchmarks.send import CAPACITY
+from benchmarks.queues import CAPACITY
 from orchestra import Actor, BlockingContext, Context, Subsystem, orchestra, start, subsystem
 
 
@@ -112,43 +111,12 @@ async def _orchestra(app: Any, count: int) -> float:
     return float(app.receiver.ended - app.sender.began) / count
 
 
-class SyncSide(Protocol):
-    """What the thread's sides of culsans and janus have in common."""
-
-    def put(self, item: Any) -> None: ...
-    def get(self) -> Any: ...
-
-
-class AsyncSide(Protocol):
-    """What their loop's sides have in common."""
-
-    async def put(self, item: Any) -> None: ...
-    async def get(self) -> Any: ...
-
-
-class Queue(Protocol):
-    """A queue with two sides."""
-
-    @property
-    def sync_q(self) -> SyncSide: ...
-    @property
-    def async_q(self) -> AsyncSide: ...
-
-
-Make: TypeAlias = Callable[[], Queue]
+Make: TypeAlias = Callable[[int], peers.TwoSided]
 ByQueue: TypeAlias = Callable[[Make, int], Coroutine[Any, Any, float]]
 
 
-def _culsans() -> Queue:
-    return culsans.Queue[Any](CAPACITY)
-
-
-def _janus() -> Queue:
-    return janus.Queue[Any](CAPACITY)
-
-
 async def _to_thread(make: Make, count: int) -> float:
-    queue = make()
+    queue = make(CAPACITY)
     ended_at = 0
 
     def take() -> None:
@@ -166,7 +134,7 @@ async def _to_thread(make: Make, count: int) -> float:
 
 
 async def _from_thread(make: Make, count: int) -> float:
-    queue = make()
+    queue = make(CAPACITY)
     began = 0
 
     def send() -> None:
@@ -183,7 +151,7 @@ async def _from_thread(make: Make, count: int) -> float:
 
 
 async def _there_and_back(make: Make, count: int) -> float:
-    there, back = make(), make()
+    there, back = make(CAPACITY), make(CAPACITY)
 
     def echo() -> None:
         for _ in range(count):
@@ -228,13 +196,19 @@ class _thread:  # noqa: N801 - it is used as a function
 
 
 def _beside(way: str, app: Callable[[], Any], by_queue: ByQueue, count: int) -> list[Case]:
-    """One way through an orchestra, and the same through the queues of the two libraries."""
-    culsans_name = f"{way}, culsans"
-    return [
-        Case(way, lambda: loops.run(_orchestra(app(), count)), against=culsans_name),
-        Case(culsans_name, lambda: loops.run(by_queue(_culsans, count)), against=culsans_name),
-        Case(f"{way}, janus", lambda: loops.run(by_queue(_janus, count)), against=culsans_name),
+    """One way through an orchestra, and the same through the queues of peers, of which the first counts."""
+    beside = [
+        (f"{way}, {peer.name}", partial(_run, by_queue, peer.two_sided, peer.fewer(count)))
+        for peer in peers.found()
+        if peer.two_sided is not None
     ]
+    against = beside[0][0] if beside else way
+    first = Case(way, lambda: loops.run(_orchestra(app(), count)), against)
+    return [first, *(Case(name, run, against) for name, run in beside)]
+
+
+def _run(by_queue: ByQueue, make: Make, count: int) -> float:
+    return loops.run(by_queue(make, count))
 
 
 def group(count: int) -> Group:
@@ -264,6 +238,6 @@ def group(count: int) -> Group:
         title=f"the event loop and a thread, capacity {CAPACITY}",
         unit="ns a message",
         cases=cases,
-        ratio="× culsans",
+        ratio=f"× {next((peer.name for peer in peers.that_can('two_sided')), 'itself')}",
         wall=True,
     )

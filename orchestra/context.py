@@ -167,7 +167,7 @@ class Context(Generic[In, Out, Signal]):
         The times are the multiples of the interval, counted from now: there is no drift, however late a
         tick is. `factory`, often the message class itself, is called for each tick just before it is sent, in
         the context variables of this subsystem. It is a plain function; an error that leaves it, and a
-        message that may not be sent, is a failure of this subsystem.
+        message that may not be sent, is a failure of this subsystem, with a note where the timer was set.
 
         `missed` says what becomes of ticks that could not be sent in time. Under `Block` a tick that finds no
         room waits in line for it, and further ones are missed meanwhile; under every other policy it is

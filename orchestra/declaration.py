@@ -322,6 +322,8 @@ def _check_class(cls: type) -> None:
     if isinstance(cls, msgspec.StructMeta) or issubclass(cls, tuple):
         kind = "tuple" if issubclass(cls, tuple) else "msgspec.Struct"
         raise Wrong(f"{name} is a {kind}: an orchestra is a plain class")
+    if not cls.__dictoffset__:
+        raise Wrong(f"{name} has __slots__, and its fields are kept in a __dict__: leave __slots__ out")
 
 
 def _subsystem_fields(cls: type, scope: Scope) -> list[tuple[str, Spec, Any]]:

@@ -3,16 +3,15 @@
 import asyncio
 import inspect
 import math
-import signal
-import threading
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import AsyncExitStack, contextmanager
-from types import FrameType, TracebackType
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from orchestra.decorator import is_orchestra, plan_of
 from orchestra.errors import LinkError, StopTimeout
 from orchestra.fitting import wiring_for
+from orchestra.interrupts import interrupts
 from orchestra.messages import shown, shown_all
 from orchestra.plan import Plan
 from orchestra.remote import Elsewhere
@@ -264,8 +263,9 @@ def run(
 
     The first SIGINT or SIGTERM stops the orchestra within `timeout` seconds (of several processes only this
     one; `main` is cancelled), and `run` returns None; the second ends the process at once, with the signal's
-    status. Outside the main thread signals are left alone. Raises the orchestra's error, and that of `main`;
-    RuntimeError when an event loop runs already: there, use `start`.
+    status. The same signal once more within 0.15 s counts as one: some programs send it twice. Outside the
+    main thread signals are left alone. Raises the orchestra's error, and that of `main`; RuntimeError when an
+    event loop runs already: there, use `start`.
     """
     try:
         asyncio.get_running_loop()
@@ -289,7 +289,7 @@ def run(
     )
     asked = asyncio.Event()
     with asyncio.Runner() as runner:
-        with _signals(runner.get_loop(), asked.set):
+        with interrupts(runner.get_loop(), asked.set, timeout):
             return runner.run(_main(starting, main, timeout, asked))
 
 
@@ -390,30 +390,6 @@ async def _abandon_tasks() -> None:
         _, left = await asyncio.wait(left, timeout=GRACE)
     for task in left:
         asyncio._unregister_task(task)
-
-
-@contextmanager
-def _signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Generator[None, None, None]:
-    """Call `stop` in the loop at the first SIGINT or SIGTERM, and leave the second to the system.
-
-    The handlers are plain ones, not the loop's: the second signal must work while a handler blocks the loop.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def first(number: int, frame: FrameType | None) -> None:
-        for each in before:
-            signal.signal(each, signal.SIG_DFL)
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(stop)
-
-    before = {each: signal.signal(each, first) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
 
 
 def _plan_for(app: Any, verb: str) -> Plan:

@@ -110,6 +110,11 @@ def no_message(declared: Any) -> str | None:
     kind = as_class(declared)
     if kind is None:
         return _no_class(declared)
+    if type(kind).__hash__ is None:
+        return (
+            f"{shown(kind)} cannot be hashed, and messages are routed by class: "
+            f"give its metaclass {shown(type(kind))} a __hash__"
+        )
     if getattr(declared, "__parameters__", ()) and get_origin(declared) is not None:
         name = shown(kind)
         return f"{shown(declared)} still has type variables: give {name}, or {name}[...] with types"

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from orchestra.box import Boxing, boxed_switch, codec_of
-from orchestra.graph import Graph, graph_of
+from orchestra.graph import Graph, graph_of, on_cycles
 from orchestra.messages import class_of
 from orchestra.overflow import Overflow
 from orchestra.priority import Priority
@@ -168,6 +168,20 @@ class Plan:
         out = {"outgoing"} if any(self.leads_out(name) for name in blocking) else set[str]()
         return frozenset(blocking | reached | out)
 
+    @cached_property
+    def circular(self) -> frozenset[str]:
+        """The subsystems that may send to themselves, over any number of others."""
+        return on_cycles({name: subsystem.senders for name, subsystem in self.subsystems.items()})
+
+    @cached_property
+    def routes_to(self) -> Mapping[str, tuple[Route, ...]]:
+        """The routes that lead to each inbox that gets anything; what leaves goes to "outgoing"."""
+        found: dict[str, list[Route]] = {}
+        for route in self.routes.values():
+            for name in ("outgoing",) if route.outgoing else route.receivers:
+                found.setdefault(name, []).append(route)
+        return {name: tuple(routes) for name, routes in found.items()}
+
     def leads_out(self, sender: str) -> bool:
         """Whether a subsystem may send what leaves the orchestra."""
         sends = [class_of(sent) for sent in self.subsystems[sender].sends]
@@ -205,7 +219,7 @@ class Plan:
         """Whether what the inbox `name` receives may be in a box."""
         if name in self.subsystems and self.subsystems[name].boxed == "auto":
             return True  # a subclass may be boxed where its base is not
-        return any(name in route.boxed for route in self.routes.values())
+        return any(name in route.boxed for route in self.routes_to.get(name, ()))
 
 
 def boxed_receivers(

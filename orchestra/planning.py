@@ -40,12 +40,12 @@ def _planned(declaration: Declaration, names: Mapping[str, Any]) -> Plan:
     _check_bytes(declaration)
     routed = _routed(declaration)
     _check_sent(declaration, routed)
-    reached = {field.name: _reached(field, routed) for field in declaration.fields}
+    senders = _senders(declaration, routed)
     subsystems = {
         field.name: SubsystemPlan(
             **{fact: getattr(field, fact) for fact in FIELD_FACTS},
             boxed=_boxing(declaration, field),
-            senders=tuple(name for name, names in reached.items() if field.name in names),
+            senders=tuple(senders.get(field.name, ())),
         )
         for field in declaration.fields
     }
@@ -119,20 +119,25 @@ def _first_routed(kind: type, routed: dict[type, tuple[str, ...]]) -> type | Non
     return next((base for base in kind.__mro__ if base in routed), None)
 
 
-def _reached(field: FieldDeclaration, routed: dict[type, tuple[str, ...]]) -> frozenset[str]:
-    """The subsystems that the declared sends of this one may reach.
+def _senders(declaration: Declaration, routed: dict[type, tuple[str, ...]]) -> dict[str, list[str]]:
+    """For each subsystem those whose declared sends may reach it, in field order.
 
     What is sent and what is received must be one class, or subclass and base. A class with two
     bases, sent as the one and received as the other, is not seen: it need not exist yet.
     """
-    found: set[str] = set()
-    for sent in _kinds(field.sends):
-        nearest = _first_routed(sent, routed)
-        found.update(routed[nearest] if nearest else ())
-        for kind, receivers in routed.items():
-            if derives(kind, sent):
-                found.update(receivers)
-    return frozenset(found)
+    derived: dict[type, set[str]] = {}
+    for kind, receivers in routed.items():
+        for base in kind.__mro__:
+            derived.setdefault(base, set()).update(receivers)
+    found: dict[str, list[str]] = {}
+    for field in declaration.fields:
+        reached: set[str] = set()
+        for sent in _kinds(field.sends):
+            nearest = _first_routed(sent, routed)
+            reached.update(routed[nearest] if nearest else (), derived.get(sent, ()))
+        for name in reached:
+            found.setdefault(name, []).append(field.name)
+    return found
 
 
 def _check_consumers(declaration: Declaration) -> None:

@@ -34,6 +34,24 @@ def _check_within(policy: Any, attribute: Any, value: Any) -> None:
 def _check_backoff(policy: Any, attribute: Any, value: Any) -> None:
     if not callable(value):
         checked_backoff("Restart: backoff is", value)
+    elif inspect.iscoroutinefunction(value):
+        raise TypeError(f"Restart: backoff is {value!r}, which is asynchronous: give a plain function")
+    elif not _can_take(value, 1):
+        raise TypeError(
+            f"Restart: backoff is {value!r}, which cannot be called with the number of the restart alone: "
+            "give a function such as lambda n: 0.1 * 2**n"
+        )
+
+
+def _can_take(function: Callable[..., Any], *arguments: Any) -> bool:
+    """Whether a function can be called so, as far as its signature tells."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError:
+        return False
+    except ValueError:  # written in C: it tells no signature
+        return True
+    return True
 
 
 def checked_backoff(told: str, value: Any) -> float:
@@ -98,9 +116,10 @@ def deferred(make: Any) -> Any:
     """Let the orchestra make a subsystem: `App(counter=deferred(Counter))`.
 
     `make` is called once at each start and once more for each restart, so that a subsystem that failed starts
-    with a clean state. One that takes exactly one positional argument is given the handle that `start`
-    gives, to keep and to use once the orchestra runs: `deferred(lambda running: Gate(running))`. One that
-    can be called with nothing is. The present instance is in `running.instances`.
+    with a clean state. One that can be called with nothing is. One that needs a single argument is given
+    the handle that `start` gives, to keep and to use once the orchestra runs, if the argument is named
+    `running` or annotated with `Running`: `deferred(lambda running: Gate(running))`. The present instance
+    is in `running.instances`.
 
     To the type checker it is what `make` gives, so that it fits the constructor; the field itself goes on
     holding what was put there. All calls must give instances of one class. An error in `make` comes out
@@ -115,17 +134,23 @@ def deferred(make: Any) -> Any:
 
 
 def _takes_running(make: Callable[..., Any]) -> bool:
-    try:
-        signature = inspect.signature(make)
-    except ValueError:
+    if _can_take(make):
         return False
-    for takes, arguments in ((False, ()), (True, (None,))):
-        try:
-            signature.bind(*arguments)
-        except TypeError:
-            continue
-        return takes
-    raise TypeError(
-        f"deferred calls what it is given with nothing or with the running orchestra, and {make!r} takes "
-        f"{signature}: write deferred(lambda: ...) or deferred(lambda running: ...)"
-    )
+    signature = inspect.signature(make)
+    if not _can_take(make, None):
+        raise TypeError(
+            f"deferred calls what it is given with nothing or with the running orchestra, and {make!r} takes "
+            f"{signature}: write deferred(lambda: ...) or deferred(lambda running: ...)"
+        )
+    first = next(iter(signature.parameters.values()))
+    if first.name != "running" and not _is_running(first.annotation):
+        raise TypeError(
+            f"deferred would give the running orchestra as {first.name!r} of {make!r}: if that is meant, "
+            "name it 'running' or annotate it with Running; if not, write deferred(lambda: ...)"
+        )
+    return True
+
+
+def _is_running(annotation: Any) -> bool:
+    """Whether an annotation, perhaps in quotes, is the class `Running`, which this module cannot import."""
+    return str(getattr(annotation, "__name__", annotation)).rpartition(".")[2] == "Running"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from orchestra.errors import OrchestraError
 from orchestra.graph import OUTGOING, OUTSIDE, CycleKind, Graph, NodeKind, graph_of, to_dot, to_mermaid
-from orchestra.graph.cycles import shortest_cycles
+from orchestra.graph.cycles import on_cycles, shortest_cycles
 from orchestra.overflow import Block, BlockFirst, Drop, DropOldest, Fail, Overflow
 from orchestra.plan import LanePlan, Plan, Route, Style, SubsystemPlan
 from orchestra.priority import Priority
@@ -251,6 +251,20 @@ def test_thirty_subsystems_that_all_send_to_all_are_told_in_bounded_time() -> No
 
 
 arrows = st.sets(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef")), max_size=14)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.sampled_from("abcdefgh"))))
+def test_what_is_on_a_cycle_is_what_the_shortest_cycles_go_through(arrows: list[tuple[str, str]]) -> None:
+    ahead: dict[str, list[str]] = {}
+    for tail, head in arrows:
+        ahead.setdefault(tail, []).append(head)
+    assert on_cycles(ahead) == {node for cycle in shortest_cycles(arrows) for node in cycle}
+
+
+def test_a_long_chain_and_a_long_ring_need_no_recursion() -> None:
+    chain = {str(place): [str(place + 1)] for place in range(20_000)}
+    assert on_cycles(chain) == frozenset()
+    assert on_cycles({**chain, "20000": ["0"]}) == {str(place) for place in range(20_001)}
 
 
 @given(arrows)

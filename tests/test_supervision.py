@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestra import Restart, deferred
+from orchestra import Restart, Running, deferred
 from orchestra.runtime.lives import Lives
 from orchestra.supervision import Deferred
 
@@ -80,6 +80,30 @@ def test_a_backoff_function_that_gives_nonsense_is_told(value: Any, kind: type[E
         Lives(Restart(backoff=lambda n: value)).again(0.0)
 
 
+async def later(n: int) -> float:
+    return 0.1
+
+
+@pytest.mark.parametrize(
+    ("backoff", "told"),
+    [
+        (lambda: 0.1, "cannot be called with the number of the restart alone: give a function such as "),
+        (lambda n, m: 0.1, "cannot be called with the number of the restart alone: give a function such as "),
+        (lambda *, n: 0.1, "cannot be called with the number of the restart alone: give a function such as "),
+        (later, "is asynchronous: give a plain function"),
+    ],
+)
+def test_a_backoff_function_that_does_not_fit_is_refused_when_it_is_declared(backoff: Any, told: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        Restart(backoff=backoff)
+    assert str(refused.value).startswith(f"Restart: backoff is {backoff!r}, which {told}")
+
+
+@pytest.mark.parametrize("backoff", [lambda n, factor=2: factor * n, lambda *numbers: 1, math.sqrt, float])
+def test_a_backoff_function_that_takes_the_number_is_taken(backoff: Any) -> None:
+    assert Restart(backoff=backoff).delay(1) == backoff(1)
+
+
 def test_the_window_slides() -> None:
     lives = Lives(Restart(limit=2, within=10))
     assert [lives.again(now) is not None for now in (0, 10, 10.5, 11, 19.9, 20.4)] == [
@@ -125,6 +149,36 @@ def test_what_needs_one_argument_gets_the_running_handle() -> None:
     assert held(deferred(Needs))(handle).running is handle
     assert held(deferred(lambda running: running))(handle) is handle
     assert held(deferred(lambda running, size=3: (running, size)))(handle) == (handle, 3)
+
+
+class Quoted:
+    def __init__(self, handle: "Running") -> None:
+        self.handle = handle
+
+
+def by_class(handle: Running) -> Running:
+    return handle
+
+
+def test_an_argument_of_any_name_that_is_annotated_gets_the_running_handle() -> None:
+    handle: Any = object()
+    assert held(deferred(Quoted))(handle).handle is handle
+    assert held(deferred(by_class))(handle) is handle
+
+
+class OfPath:
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+
+@pytest.mark.parametrize(("make", "name"), [(OfPath, "path"), (lambda r: Needs(r), "r")])
+def test_one_argument_that_is_not_said_to_be_the_running_handle_is_refused(make: Any, name: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        deferred(make)
+    assert str(refused.value) == (
+        f"deferred would give the running orchestra as {name!r} of {make!r}: if that is meant, "
+        "name it 'running' or annotate it with Running; if not, write deferred(lambda: ...)"
+    )
 
 
 @pytest.mark.parametrize("make", [lambda one, two: None, lambda *, name: None])

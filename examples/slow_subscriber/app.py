@@ -105,6 +105,7 @@ class Figures:
     policy: str
     published: int
     fast_got: int
+    fast_queued: int
     slow_got: int
     slow_queued: int
     refused: int
@@ -126,11 +127,12 @@ Studio: TypeAlias = UnderBlock | UnderDrop | UnderDropOldest
 def figures_of(app: Studio, running: Running) -> Figures:
     """The figures of a running orchestra."""
     meters = running.meters()
-    slow = meters["slow"]
+    fast, slow = meters["fast"], meters["slow"]
     return Figures(
         policy=type(app).__name__.removeprefix("Under"),
         published=app.publisher.published,
-        fast_got=meters["fast"].received,
+        fast_got=fast.received,
+        fast_queued=fast.queued,
         slow_got=slow.received,
         slow_queued=slow.queued,
         refused=app.publisher.refused,

@@ -62,6 +62,7 @@ def table_of(passed: float, figures: Sequence[Figures]) -> Table:
         ("published", [f"{each.published:,}" for each in figures]),
         ("the fast one got", [f"{each.fast_got:,}" for each in figures]),
         ("  a second", [f"{each.fast_got / passed:,.0f}" if passed else "" for each in figures]),
+        ("  waiting in its lane", [f"{each.fast_queued:,}" for each in figures]),
         ("the slow one got", [f"{each.slow_got:,}" for each in figures]),
         ("  waiting in its lane", [f"{each.slow_queued:,}" for each in figures]),
         ("  dropped", [f"{each.dropped:,}" for each in figures]),

@@ -2,13 +2,15 @@
 
 import importlib.metadata
 import inspect
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, validators
 
+from orchestra import interrupts
 from orchestra.cli import cluster
 from orchestra.cli.boxes import codec_sources
 from orchestra.cli.errors import CommandError
@@ -16,7 +18,9 @@ from orchestra.cli.findings import Level, findings_of
 from orchestra.cli.graphviz import svg_of
 from orchestra.cli.show import emit, show_source
 from orchestra.cli.target import find, find_plan
+from orchestra.cli.tracebacks import traceback_of
 from orchestra.graph import Graph, to_dot, to_mermaid
+from orchestra.runtime.ensemble import PATIENCE
 
 DISTRIBUTION = "orchestra-wiring"
 
@@ -94,7 +98,8 @@ def check(target: str, /, *, strict: bool = False) -> int:
 
     Errors: cycles that can lock up. Warnings: unbounded lanes. Infos: cycles that are broken
     somewhere, messages that only come from outside, what boxed='auto' decides, what does not go into
-    a box or counts no bytes, boxes that cost more than they give. The status is 1 when there are errors.
+    a box or counts no bytes, boxes that cost more than they give, methods that look like misspelt hooks.
+    The status is 1 when there are errors.
 
     Parameters
     ----------
@@ -111,7 +116,13 @@ def check(target: str, /, *, strict: bool = False) -> int:
 
 
 @app.command
-def run(target: str, /) -> int:
+def run(
+    target: str,
+    /,
+    *,
+    timeout: Annotated[float, Parameter(validator=validators.Number(gte=0))] = PATIENCE,
+    verbose: bool = False,
+) -> int:
     """Run an orchestra until it ends by itself or is interrupted.
 
     Parameters
@@ -119,11 +130,33 @@ def run(target: str, /) -> int:
     target
         As MODULE:CALLABLE, what gives the instance to run: a function without arguments, or an
         orchestra class whose constructor needs none.
+    timeout
+        How many seconds subsystems have to end after an interrupt.
+    verbose
+        Show the frames of orchestra and asyncio in the traceback of an error, too.
     """
     import orchestra
 
-    orchestra.run(_instance(target, find(target)))
+    _tell_of_interrupts()
+    try:
+        orchestra.run(_instance(target, find(target)), timeout=timeout)
+    except CommandError:
+        raise
+    except Exception as error:
+        if verbose:
+            raise
+        print(traceback_of(error), end="", file=sys.stderr)
+        return 1
     return 0
+
+
+def _tell_of_interrupts() -> None:
+    """Show on stderr what `run` logs about a signal."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("orchestra: %(message)s"))
+    interrupts.logger.addHandler(handler)
+    interrupts.logger.setLevel(logging.INFO)
+    interrupts.logger.propagate = False
 
 
 def _instance(target: str, found: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from orchestra.cli.errors import CommandError
 from orchestra.errors import LinkError
-from orchestra.launch import _signals
+from orchestra.interrupts import interrupts
 from orchestra.link import ZenohLink
 from orchestra.link.session import Session
 
@@ -28,7 +28,7 @@ def attended(body: Body) -> int:
 
     asked = asyncio.Event()
     with asyncio.Runner() as runner:
-        with _signals(runner.get_loop(), asked.set):
+        with interrupts(runner.get_loop(), asked.set, CLOSING):
             return runner.run(main(asked))
 
 

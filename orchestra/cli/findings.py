@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import attrs
 
 from orchestra.cli.boxes import uncounted, what_auto_decides, what_boxes_cost, what_counts_nothing, what_rides
+from orchestra.cli.hooks import misspelt_hooks
 from orchestra.graph import Cycle, CycleKind, Graph, NodeKind
 from orchestra.overflow import can_block, can_drop, shown_policy
 from orchestra.plan import Plan
@@ -39,6 +40,7 @@ def findings_of(plan: Plan) -> tuple[Finding, ...]:
         *_unbounded_lanes(plan),
         *_unsent(plan, graph),
         *_losses(plan, graph),
+        *(Finding(Level.INFO, text) for text in misspelt_hooks(plan)),
         *(Finding(Level.INFO, text) for text in what_auto_decides(plan)),
         *(Finding(Level.INFO, text) for text in what_rides(plan)),
         *(Finding(Level.INFO, text) for text in what_counts_nothing(plan)),

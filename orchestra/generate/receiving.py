@@ -7,7 +7,7 @@ import attrs
 
 from orchestra.box import BOXES, Box
 from orchestra.generate.names import kind_name, lane_name
-from orchestra.generate.outbox import OUTGOING, receivers_of
+from orchestra.generate.outbox import OUTGOING
 from orchestra.generate.writer import Writer
 from orchestra.overflow import Block, DropOldest
 from orchestra.plan import LanePlan, Plan
@@ -35,14 +35,13 @@ class Receipt:
     @classmethod
     def of(cls, plan: Plan, name: str, lanes: tuple[LanePlan, ...], fairness: int | None = None) -> "Receipt":
         """How the inbox `name` is taken from."""
-        routes = [route for route in plan.routes.values() if name in receivers_of(route)]
         return cls(
             name=name,
             lanes=lanes,
             opens=plan.opens(name),
-            kinds=tuple(route.kind for route in routes),
+            kinds=tuple(route.kind for route in plan.routes_to.get(name, ())),
             fairness=fairness,
-            circular=_is_circular(plan, name),
+            circular=name in plan.circular,
             shared=name in plan.shared,
             locked=name in plan.shared
             and (fairness is not None or any(isinstance(lane.overflow, DropOldest) for lane in lanes)),
@@ -51,20 +50,6 @@ class Receipt:
     def lane(self, lane: LanePlan) -> str:
         """The local name of a lane."""
         return lane_name("", lane.priority).removeprefix("_")
-
-
-def _is_circular(plan: Plan, name: str) -> bool:
-    """Whether a subsystem may send to itself, over any number of others."""
-    seen: set[str] = set()
-    ahead = [name]
-    while ahead:
-        subsystem = plan.subsystems.get(ahead.pop())
-        senders = set() if subsystem is None else set(subsystem.senders)
-        if name in senders:
-            return True
-        ahead += senders - seen
-        seen |= senders
-    return False
 
 
 def write_receiver(writer: Writer, receipt: Receipt, function: str) -> None:

@@ -1,5 +1,6 @@
 """The connection graph of a plan: who sends what to whom, which circles can lock up, drawings."""
 
+from orchestra.graph.cycles import on_cycles
 from orchestra.graph.drawing import to_dot, to_mermaid
 from orchestra.graph.model import (
     OUTGOING,
@@ -25,6 +26,7 @@ __all__ = [
     "Node",
     "NodeKind",
     "graph_of",
+    "on_cycles",
     "to_dot",
     "to_mermaid",
 ]

@@ -23,6 +23,47 @@ def shortest_cycles(arrows: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...],
     return tuple(sorted(found, key=lambda cycle: (len(cycle), cycle)))
 
 
+def on_cycles(ahead: Mapping[str, Iterable[str]]) -> frozenset[str]:
+    """The nodes from which a walk may come back; `ahead` has where the arrows of each node lead.
+
+    The time grows with nodes and arrows alone: Tarjan's strongly connected components, without recursion.
+    """
+    found: set[str] = set()
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    on_stack: set[str] = set()
+    for root in ahead:
+        walk = [(root, iter(ahead[root]))] if root not in number else []
+        while walk:
+            node, targets = walk[-1]
+            if node not in number:
+                number[node] = lowest[node] = len(number)
+                stack.append(node)
+                on_stack.add(node)
+            for target in targets:
+                if target == node:
+                    found.add(node)
+                if target not in number and target in ahead:
+                    walk.append((target, iter(ahead[target])))
+                    break
+                if target in on_stack:
+                    lowest[node] = min(lowest[node], number[target])
+            else:
+                walk.pop()
+                if walk:
+                    before = walk[-1][0]
+                    lowest[before] = min(lowest[before], lowest[node])
+                if lowest[node] == number[node]:
+                    component = [stack.pop()]
+                    while component[-1] != node:
+                        component.append(stack.pop())
+                    on_stack.difference_update(component)
+                    if len(component) > 1:
+                        found.update(component)
+    return frozenset(found)
+
+
 def _shortest_path(targets: Mapping[str, Sequence[str]], start: str, goal: str) -> tuple[str, ...] | None:
     came_from: dict[str, str | None] = {start: None}
     waiting = deque([start])

@@ -200,7 +200,7 @@ class Engine:
         self._rest.finished(name)
 
     async def others_ended(self, timeout: float) -> None:
-        """Wait until the others have ended, `timeout` seconds and a little at most, and the link is closed."""
+        """Wait until the others have ended, `timeout` seconds and a little at most."""
         self._begin_to_close()
         assert self._closing is not None
         await asyncio.wait([self._closing], timeout=timeout + CLOSING + 2 * FAREWELL)
@@ -472,7 +472,6 @@ class Engine:
         if neighbour.state is not State.GONE:
             self._become(neighbour, State.GONE, why)
             self._let_go(neighbour)
-            neighbour.forget_ways()
 
     def _let_go(self, neighbour: Neighbour) -> None:
         """Nothing more is to be expected of a process."""

@@ -29,7 +29,6 @@ class Publishes(Protocol):
     """What puts to one key."""
 
     def put(self, payload: bytes, attachment: bytes) -> None: ...
-    def close(self) -> None: ...
 
 
 class Sessions(Protocol):
@@ -94,12 +93,6 @@ class Neighbour:
             publisher = self.session.publisher(key, priority=level, block=block)
             self._publishers[level, block] = publisher
         return publisher
-
-    def forget_ways(self) -> None:
-        """Nothing is to be sent to it any more; when something is, the ways are made anew."""
-        for publisher in self._publishers.values():
-            publisher.close()
-        self._publishers.clear()
 
     def shown(self, unacknowledged: int) -> Peer:
         """What its user is shown of it."""

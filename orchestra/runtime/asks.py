@@ -33,7 +33,7 @@ from orchestra.runtime.pending import HandingOn, Pending, behind, pendings_of
 from orchestra.runtime.post import Post, Way
 from orchestra.runtime.scheduler import Scheduler
 from orchestra.runtime.strand import park
-from orchestra.runtime.telling import told
+from orchestra.runtime.telling import told, wrong_thread
 from orchestra.runtime.threads.inbox import held
 from orchestra.runtime.waits import Waits
 
@@ -120,6 +120,7 @@ class Asks:
         priority: Priority | None = None,
     ) -> Any:
         """See `Context.ask`. `inbox` is that of the subsystem whose context is used, if it is one's."""
+        self._check_thread()
         if not callable(make):
             raise TypeError(
                 f"ask takes a function that makes the message of a reply, and was given {make!r}: "
@@ -159,6 +160,10 @@ class Asks:
                 inbox.asking -= 1
                 self._scheduler.poke()
             del pending
+
+    def _check_thread(self) -> None:
+        if threading.get_ident() != self.thread:
+            raise wrong_thread()
 
     # what becomes of replies
 

@@ -14,7 +14,6 @@ from orchestra.messages import class_of
 from orchestra.overflow import Block
 from orchestra.plan import LanePlan, Plan, Style, SubsystemPlan
 from orchestra.priority import Priority
-from orchestra.runtime.asks import Asks
 from orchestra.runtime.conductor import LiveConductor
 from orchestra.runtime.ensemble import EVENTS, Ensemble, ask_to_stop
 from orchestra.runtime.events import serve_events
@@ -125,38 +124,89 @@ def _part(
     """The part of one subsystem, to be equipped with an instance."""
     name = subsystem.name
     part = Part(name, subsystem, None, inbox, ensemble.scheduler, ensemble)
-    inbox.obey = partial(_obey, ensemble, part)
-    finish = partial(inbox.close, "finished")
     sends = tuple(class_of(sent) for sent in subsystem.sends)
     facts = name, sends, plan, receivers, ensemble.dropped, ensemble.asks
-    timers = ensemble.timers.of(part, partial(_timed_post, subsystem, *facts[2:]))
+    seldom = _Seldom(subsystem, part, wiring, ensemble, receivers, recipients)
+    inbox.obey = seldom.obey
+    timers = ensemble.timers.of(part, seldom.timed_post)
     part.leftovers.append(timers.cancel_all)
-    part.equip = partial(_let_run if subsystem.style is Style.RUN else _let_handle, part, wiring)
+    part.equip = seldom.equip
     if isinstance(inbox, ThreadInbox):
         way = ThreadPost(inbox.home, ensemble.door, *facts)
         house(part, wiring, way, inbox, receivers, ensemble, timers, partial(recipients.of, subsystem))
         return part
-    post = Post(*facts)
+    post = seldom.post = Post(*facts)
     send, try_send = wiring.outboxes[name](post, receivers, ensemble.scheduler)
     verbs: dict[str, Verb] = {
         "send": send,
         "try_send": try_send,
-        "ask": partial(ensemble.asks.ask, post, inbox),
-        "recipient": partial(recipients.of, subsystem),
+        "ask": seldom.ask,
+        "recipient": seldom.recipient,
         "spawn": part.spawn,
-        "run_blocking": partial(ensemble.pool.run, name),
+        "run_blocking": seldom.run_blocking,
     }
     if subsystem.style is Style.RUN:
         recv, try_recv, recv_signal, following, inbox.taken = wiring.receivers[name](inbox)
         verbs |= {"recv": recv, "try_recv": try_recv, "recv_signal": recv_signal, "__anext__": following}
-        part.ctx = LiveContext(inbox, verbs, ensemble.stop_unless_stopping, finish, timers, ensemble.door)
+        part.ctx = LiveContext(inbox, verbs, ensemble.stop_unless_stopping, timers, ensemble.door)
     else:
         verbs |= no_receiving(name)
         inbox.serial = True
-        part.ctx = LiveContext(
-            inbox, verbs, partial(ask_to_stop, ensemble, part), finish, timers, ensemble.door
-        )
+        part.ctx = LiveContext(inbox, verbs, seldom.ask_to_stop, timers, ensemble.door)
     return part
+
+
+class _Seldom:
+    """What a subsystem seldom uses: methods of one object, for a bound method takes less than a partial."""
+
+    __slots__ = ("_ensemble", "_part", "_plan", "_receivers", "_recipients", "_wiring", "post")
+
+    def __init__(
+        self,
+        plan: SubsystemPlan,
+        part: Part,
+        wiring: Wiring,
+        ensemble: Ensemble,
+        receivers: Mapping[str, Inbox],
+        recipients: Recipients,
+    ) -> None:
+        self._plan = plan
+        self._part = part
+        self._wiring = wiring
+        self._ensemble = ensemble
+        self._receivers = receivers
+        self._recipients = recipients
+        self.post: Post | None = None
+
+    def ask(self, *arguments: Any, **keywords: Any) -> Any:
+        assert self.post is not None
+        return self._ensemble.asks.ask(self.post, self._part.inbox, *arguments, **keywords)
+
+    def recipient(self, *arguments: Any, **keywords: Any) -> Any:
+        return self._recipients.of(self._plan, *arguments, **keywords)
+
+    def run_blocking(self, *arguments: Any, **keywords: Any) -> Any:
+        return self._ensemble.pool.run(self._part.name, *arguments, **keywords)
+
+    def ask_to_stop(self) -> None:
+        ask_to_stop(self._ensemble, self._part)
+
+    def obey(self, order: Order) -> None:
+        if order is Order.STOP:
+            self._ensemble.stop_unless_stopping()
+        else:
+            self._part.obey(order)
+
+    def equip(self, instance: Any) -> None:
+        let = _let_run if self._plan.style is Style.RUN else _let_handle
+        let(self._part, self._wiring, instance)
+
+    def timed_post(self) -> Post:
+        """The way of what timers send: a timer takes what its subsystem receives as well as what it sends."""
+        plan, ensemble = self._plan, self._ensemble
+        timed = (*plan.sends, *plan.consumes, *plan.subscribes)
+        kinds = tuple(map(class_of, timed))
+        return Post(plan.name, kinds, ensemble.plan, self._receivers, ensemble.dropped, ensemble.asks)
 
 
 def _let_run(part: Part, wiring: Wiring, instance: Any) -> None:
@@ -171,25 +221,10 @@ def _let_handle(part: Part, wiring: Wiring, instance: Any) -> None:
     before = part.inbox.taken()
     part.instance, part.actor = instance, faced(instance, part.plan)
     served, taken = wiring.workers[part.name](part.inbox, part.ctx, part.actor, part)
-    part.inbox.taken = lambda: tuple(map(add, before, taken()))
+    part.inbox.taken = (lambda: tuple(map(add, before, taken()))) if any(before) else taken
     if part.worker is not None:
         part.serve = partial(part.worker.call, served)
     elif served.__name__ == "work":
         part.work = served
     else:
         part.serve = served
-
-
-def _obey(ensemble: Ensemble, part: Part, order: Order) -> None:
-    if order is Order.STOP:
-        ensemble.stop_unless_stopping()
-    else:
-        part.obey(order)
-
-
-def _timed_post(
-    subsystem: SubsystemPlan, plan: Plan, receivers: Mapping[str, Inbox], dropped: dict[str, int], asks: Asks
-) -> Post:
-    """The way of what timers send: a timer takes what its subsystem receives as well as what it sends."""
-    timed = (*subsystem.sends, *subsystem.consumes, *subsystem.subscribes)
-    return Post(subsystem.name, tuple(map(class_of, timed)), plan, receivers, dropped, asks)

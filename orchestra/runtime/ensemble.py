@@ -106,7 +106,7 @@ class Ensemble:
         evict_after: float | None = None,
     ) -> Inbox:
         """An inbox whose dead letters come here."""
-        routes = [route for route in self.plan.routes.values() if name in route.receivers]
+        routes = self.plan.routes_to.get(name, ())
         make: Callable[..., Inbox] = partial(Inbox, blocks=self.asks.blocked)
         if name in self.plan.shared:
             lives_in_thread = name in self.plan.subsystems and self.plan.subsystems[name].blocking
@@ -129,7 +129,7 @@ class Ensemble:
     def add(self, part: Part, senders: tuple[str, ...]) -> None:
         """Take a part in; `senders` are the parts that may send to it."""
         self.parts[part.name] = part
-        part.inbox.unhandled = partial(self._bury_in_hand, part)
+        part.inbox.unhandled = self._bury_in_hand
         self._senders[part.name] = senders
 
     def launch(self) -> None:
@@ -475,9 +475,9 @@ class Ensemble:
         declared.__cause__ = error
         return declared
 
-    def _bury_in_hand(self, part: Part, message: Any, error: BaseException) -> None:
+    def _bury_in_hand(self, name: str, message: Any, error: BaseException) -> None:
         """What one of several tasks had received when it ended with an error is dead-lettered."""
-        self._bury_taken(part.name, message, None if _is_cancellation(error) else error)
+        self._bury_taken(name, message, None if _is_cancellation(error) else error)
 
     def _bury_taken(self, subsystem: str, message: Any, error: BaseException | None) -> None:
         """Dead-letter what was taken: it failed with an error, or was cancelled."""

@@ -6,7 +6,6 @@ to take (`rest`), when a sender finds the receiver waiting (`wake`), and when th
 
 import asyncio
 import enum
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -21,6 +20,7 @@ from orchestra.runtime.fairness import Turns
 from orchestra.runtime.lane import Lane, Surroundings, Ticket
 from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler, Step
+from orchestra.runtime.short import Short
 from orchestra.runtime.strand import Strand, breathe, park
 from orchestra.timer import Deadline
 
@@ -109,11 +109,11 @@ class Inbox:
         self.by_priority: dict[Priority, Lane] = {lane.priority: lane for lane in self.lanes}
         self.opens = opens
         self.level: Callable[[Any], Priority] | None = None
-        self.signals: deque[Any] = deque()
+        self.signals: Short[Any] = Short()
         self.signal_capacity = signal_capacity
         self.current: Any = None
         self.in_hand: dict[asyncio.Task[Any], Any] = {}
-        self.unhandled: Callable[[Any, BaseException], None] = lambda message, error: None
+        self.unhandled: Callable[[str, Any, BaseException], None] = lambda name, message, error: None
         self.failure: BaseException | None = None
         self.idle = False
         self.parked = False
@@ -126,13 +126,13 @@ class Inbox:
         self.strand: Strand | None = None
         self.obey: Callable[[Order], None] | None = None
         self.taken: Callable[[], tuple[int, ...]] = lambda: (0,) * len(self.lanes)
-        self._others: deque[asyncio.Future[None]] = deque()
-        self._receivers: set[asyncio.Task[Any]] = set()
-        self._errands: set[asyncio.Task[Any]] = set()
+        self._others: Short[asyncio.Future[None]] = Short()
+        self._receivers: dict[asyncio.Task[Any], None] = {}
+        self._errands: dict[asyncio.Task[Any], None] = {}
         self.wake = _waker(self, self._others, scheduler)
         self._told = 0
         self._listening = False
-        self._listeners: deque[asyncio.Future[None]] = deque()
+        self._listeners: Short[asyncio.Future[None]] = Short()
         self._room_for_signals: list[asyncio.Future[None]] = []
 
     park = park
@@ -277,11 +277,11 @@ class Inbox:
     def employ(self, task: "asyncio.Task[Any]") -> None:
         """A task of the subsystem's own has begun: the inbox does not rest until it ends or receives."""
         if task not in self._receivers:
-            self._errands.add(task)
+            self._errands[task] = None
 
     def dismiss(self, task: "asyncio.Task[Any]") -> None:
         """A task of the subsystem's own has ended."""
-        self._errands.discard(task)
+        self._errands.pop(task, None)
         self.scheduler.poke()
 
     def note_peaks(self) -> None:
@@ -443,7 +443,7 @@ class Inbox:
             await asyncio.sleep(0.001)
         raise self.ended()
 
-    async def _wait_in(self, line: deque[asyncio.Future[None]]) -> None:
+    async def _wait_in(self, line: Short[asyncio.Future[None]]) -> None:
         future: asyncio.Future[None] = self._loop.create_future()
         line.append(future)
         self.scheduler.poke()
@@ -457,8 +457,8 @@ class Inbox:
 
     def _know(self, task: "asyncio.Task[Any] | None") -> None:
         if task is not None and task not in self._receivers:
-            self._errands.discard(task)
-            self._receivers.add(task)
+            self._errands.pop(task, None)
+            self._receivers[task] = None
             task.add_done_callback(self._receiver_left)
 
     def _receives_again(self) -> None:
@@ -469,12 +469,12 @@ class Inbox:
             self.in_hand.pop(_running_task(), None)  # type: ignore[arg-type]  # None is none of them
 
     def _receiver_left(self, task: "asyncio.Task[Any]") -> None:
-        self._receivers.discard(task)
+        self._receivers.pop(task, None)
         if task in self.in_hand:
             message = self.in_hand.pop(task)
             error = asyncio.CancelledError() if task.cancelled() else outcome_of(task)
             if error is not None:
-                self.unhandled(message, error)
+                self.unhandled(self.name, message, error)
         self.scheduler.poke()
 
     def _sends_itself(self) -> bool:
@@ -530,7 +530,7 @@ def outcome_of(task: "asyncio.Task[Any]") -> BaseException | None:
     return error
 
 
-def _release_one(line: deque[asyncio.Future[None]]) -> None:
+def _release_one(line: Short[asyncio.Future[None]]) -> None:
     """Wake the first of a line that is still waiting."""
     while line:
         future = line.popleft()
@@ -539,7 +539,7 @@ def _release_one(line: deque[asyncio.Future[None]]) -> None:
             return
 
 
-def _waker(inbox: Inbox, others: deque[asyncio.Future[None]], scheduler: Scheduler) -> Callable[[], None]:
+def _waker(inbox: Inbox, others: Short[asyncio.Future[None]], scheduler: Scheduler) -> Callable[[], None]:
     """What a sender calls that finds the inbox idle: it lets one of those who wait go on."""
     ready = scheduler.ready.append
 

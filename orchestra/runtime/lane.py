@@ -20,6 +20,7 @@ import sys
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from functools import partial
+from threading import get_ident
 from typing import Any
 
 import attrs
@@ -28,6 +29,8 @@ from orchestra.errors import Closed, Full
 from orchestra.overflow import Block, BlockFirst, Drop, DropOldest, Overflow
 from orchestra.plan import LanePlan
 from orchestra.runtime.clock import Clock, Handle, LoopClock
+from orchestra.runtime.short import Short
+from orchestra.runtime.telling import wrong_thread
 
 
 class Gate(enum.Enum):
@@ -107,6 +110,7 @@ class Lane:
         "_granted",
         "_keeps",
         "_spare",
+        "_thread",
         "_watch",
         "_watchers",
         "blocked",
@@ -163,11 +167,12 @@ class Lane:
         self.dropped: Counter[str] = Counter()
         self.peak = 0
         self.starved = 0
-        self._granted: deque[Ticket] = deque()
+        self._granted: Short[Ticket] = Short()
         self._gate = Gate.OPEN
         self._spare = 0
         self._keeps = False
         self.loop = loop
+        self._thread = get_ident()
         self._clock = clock or LoopClock(loop)
         self._around = around
         self._watch: Handle | None = None
@@ -237,6 +242,8 @@ class Lane:
         True when it was put, False when it was dropped. Raises `Full` or `Closed` with the message; when it
         raises anything, the entry is nowhere.
         """
+        if get_ident() != self._thread:
+            raise wrong_thread()
         outcome = self.admit(entry, message, policy)
         return outcome if isinstance(outcome, bool) else await self.redeem(outcome, entry, message)
 

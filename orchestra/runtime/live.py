@@ -16,7 +16,6 @@ class LiveContext(Context[Any, Any, Any]):
     __slots__ = (
         "__anext__",
         "_door",
-        "_finish",
         "_inbox",
         "_stop",
         "_timers",
@@ -36,14 +35,12 @@ class LiveContext(Context[Any, Any, Any]):
         inbox: Inbox,
         verbs: dict[str, Callable[..., Any]],
         stop: Callable[[], None],
-        finish: Callable[[], None],
         timers: PartTimers,
         door: Door,
     ) -> None:
         self._inbox = inbox
         self._door = door
         self._stop = stop
-        self._finish = finish
         self._timers = timers
         for name, verb in verbs.items():
             setattr(self, name, verb)
@@ -62,7 +59,7 @@ class LiveContext(Context[Any, Any, Any]):
 
     def finish(self) -> None:
         self._door.check(self.name)
-        self._finish()
+        self._inbox.close("finished")
 
     def send_after(self, delay: float, message: Any) -> Timer:
         self._door.check(self.name)
@@ -88,11 +85,19 @@ class LiveContext(Context[Any, Any, Any]):
 
 def no_receiving(name: str, following: str = "__anext__") -> dict[str, Callable[..., Any]]:
     """The receiving verbs of an Actor, which say that it does not receive by itself."""
+    return dict.fromkeys(("recv", "try_recv", "recv_signal", following), _Refusal(name))
 
-    def refuse() -> Any:
-        raise TypeError(f"{name!r} is an Actor: its messages and signals come to its methods")
 
-    return dict.fromkeys(("recv", "try_recv", "recv_signal", following), refuse)
+class _Refusal:
+    """As a function that raises, and smaller than one."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self) -> Any:
+        raise TypeError(f"{self._name!r} is an Actor: its messages and signals come to its methods")
 
 
 class Outgoing:

@@ -1,7 +1,6 @@
 """How often a subsystem has started again, and whether it may once more. Pure but for the time it is told."""
 
-from collections import deque
-
+from orchestra.runtime.short import Short
 from orchestra.supervision import Restart
 
 
@@ -12,7 +11,7 @@ class Lives:
 
     def __init__(self, policy: Restart | None) -> None:
         self._policy = policy
-        self._recent: deque[float] = deque()
+        self._recent: Short[float] = Short()
         self.restarts = 0
         """How many there have been."""
 

@@ -25,7 +25,7 @@ class Owned:
     def __init__(self, inbox: Inbox, fail: Fail) -> None:
         self._inbox = inbox
         self._fail = fail
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: dict[asyncio.Task[Any], None] = {}
 
     def spawn(self, coroutine: Coroutine[Any, Any, T], name: str | None) -> "asyncio.Task[T]":
         """Let a coroutine run as a task of its own, in a copy of the caller's context variables."""
@@ -46,7 +46,7 @@ class Owned:
 
     def cancel(self) -> None:
         """Cancel them all; those that swallow it go on."""
-        for task in self._tasks:
+        for task in list(self._tasks):
             task.cancel()
 
     async def wait(self) -> None:
@@ -72,11 +72,11 @@ class Owned:
         return await coroutine
 
     def _hold(self, task: "asyncio.Task[Any]") -> None:
-        self._tasks.add(task)
+        self._tasks[task] = None
         self._inbox.employ(task)
 
     def _left(self, task: "asyncio.Task[Any]") -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         self._inbox.dismiss(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             note(error, f"raised in the task {task.get_name()!r} of {self._inbox.name!r}")

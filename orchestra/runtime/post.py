@@ -7,6 +7,7 @@ room in a broadcast, and every mistake.
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import get_ident
 from typing import Any, TypeAlias
 
 import attrs
@@ -22,6 +23,7 @@ from orchestra.runtime.bytelane import ByteLane
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.lane import Lane, Ticket
 from orchestra.runtime.pending import HandingOn, Keeper, pendings_of
+from orchestra.runtime.telling import wrong_thread
 
 Places: TypeAlias = list[tuple[Lane, Any]]
 """The lanes that a message goes to, each with the entry that is put there."""
@@ -63,6 +65,7 @@ class Post:
     """What one sender may send, found once for each class of message and kept.
 
     `sends` are the declared classes, or None for a sender that may send every message of the orchestra.
+    `thread` is that of the event loop, by default the running one: another one must not send.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class Post:
         inboxes: Mapping[str, Inbox],
         dropped: dict[str, int],
         keeper: Keeper | None = None,
+        thread: int | None = None,
     ) -> None:
         self._sender = sender
         self._sends = sends
@@ -81,11 +85,14 @@ class Post:
         self._dropped = dropped
         self._keeper = keeper
         self._ways: dict[type, Way] = {}
+        self._thread = get_ident() if thread is None else thread
 
     async def send(
         self, message: Any, priority: Priority | None = None, overflow: Overflow | None = None
     ) -> bool:
         """Send a message, waiting where a lane has no room; see `Context.send`."""
+        if get_ident() != self._thread:
+            raise wrong_thread()
         places, way = self.places(message, priority, overflow)
         if not way.replies:
             return await self.spread(places, message, overflow) and not way.wip
@@ -96,6 +103,14 @@ class Post:
         self, message: Any, priority: Priority | None = None, overflow: Overflow | None = None
     ) -> bool:
         """Send a message without waiting; see `Context.try_send`."""
+        if get_ident() != self._thread:
+            raise wrong_thread()
+        return self.try_send_here(message, priority, overflow)
+
+    def try_send_here(
+        self, message: Any, priority: Priority | None = None, overflow: Overflow | None = None
+    ) -> bool:
+        """As `try_send`, in whatever thread the lanes are for."""
         places, way = self.places(message, priority, overflow)
         if not way.replies:
             return self.spread_now(places, message, overflow) and not way.wip

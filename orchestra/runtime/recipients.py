@@ -134,6 +134,7 @@ class Recipients:
                 self._inboxes,
                 self._dropped,
                 self._asks,
+                self._door.thread,
             )
             made = self._made[kind] = LiveRecipient(kind, post, self._asks, self._door)
         return made

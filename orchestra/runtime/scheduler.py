@@ -7,8 +7,10 @@ loop are served however busy the subsystems are.
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from threading import current_thread, get_ident
+from threading import get_ident
 from time import monotonic
+
+from orchestra.runtime.telling import wrong_thread
 
 Step = Callable[[int], int]
 
@@ -59,10 +61,7 @@ class Scheduler:
         self.awake = True
         if get_ident() != self._thread:
             self._loop.call_soon_threadsafe(self._turn)
-            raise RuntimeError(
-                f"the context belongs to the thread of its event loop, and this is {current_thread().name!r}"
-                ": give the field blocking=True, or use running.threadsafe(). The message was sent"
-            )
+            raise wrong_thread(". The message was sent")
         self._loop.call_soon(self._turn)
 
     def poke(self) -> None:

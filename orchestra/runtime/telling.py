@@ -1,7 +1,13 @@
 """Telling of errors whose own methods may fail, and which of them are to end the program."""
 
 import asyncio
+import os
+import sys
+from threading import current_thread
+from types import FrameType
 from typing import NoReturn
+
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 def told(error: BaseException) -> str:
@@ -15,6 +21,22 @@ def told(error: BaseException) -> str:
 def note(error: BaseException, text: str) -> None:
     """Add a note to an error, past what its class makes of `add_note`."""
     BaseException.add_note(error, text)
+
+
+def caller() -> str:
+    """File and line of the user's code that runs now: the nearest frame outside this package."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return "an unknown place" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def wrong_thread(after: str = "") -> RuntimeError:
+    """The error for another thread than that of the loop; `after` says what was done all the same."""
+    return RuntimeError(
+        f"the context belongs to the thread of its event loop, and this is {current_thread().name!r}: "
+        f"give the field blocking=True, or use running.threadsafe(){after}"
+    )
 
 
 def interrupts(error: BaseException) -> bool:

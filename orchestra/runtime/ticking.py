@@ -13,7 +13,7 @@ from orchestra.runtime.lane import Lane, Ticket
 from orchestra.runtime.line import InLine
 from orchestra.runtime.pending import HandingOn
 from orchestra.runtime.post import Places, Way
-from orchestra.runtime.telling import raise_soon
+from orchestra.runtime.telling import note, raise_soon
 from orchestra.timer import Missed
 
 
@@ -89,12 +89,16 @@ class Ticking(Job):
         "_missed",
         "_next",
         "_owed",
+        "_place",
         "_start",
         "_traces",
     )
 
-    def __init__(self, tools: Tools, interval: float, factory: Callable[[], Any], missed: Missed) -> None:
+    def __init__(
+        self, tools: Tools, interval: float, factory: Callable[[], Any], missed: Missed, place: str
+    ) -> None:
         super().__init__(tools)
+        self._place = place
         self._interval = interval
         self._factory = factory
         self._missed = missed
@@ -187,6 +191,7 @@ class Ticking(Job):
             places, way = self.tools.post.lay(message)
         except BaseException as error:
             self.cancel()
+            note(error, f"raised for a tick of the timer that was set at {self._place}")
             self.tools.fail(error)
             raise_soon(error)
             return None

@@ -15,6 +15,7 @@ from orchestra.runtime.jobs import Tools
 from orchestra.runtime.lifecycle import Phase
 from orchestra.runtime.part import Part
 from orchestra.runtime.post import Post
+from orchestra.runtime.telling import caller
 from orchestra.runtime.ticking import Ticking
 from orchestra.timer import Deadline, Missed, Timer
 
@@ -95,8 +96,10 @@ class PartTimers:
             job.abandon()
         return job.timer
 
-    def send_every(self, interval: float, factory: Callable[[], Any], missed: Missed) -> Timer:
-        """See `Context.send_every`."""
+    def send_every(
+        self, interval: float, factory: Callable[[], Any], missed: Missed, place: str | None = None
+    ) -> Timer:
+        """See `Context.send_every`. `place` is where it is called, by default the running code."""
         interval = seconds("the interval", interval)
         if interval < SHORTEST:
             raise ValueError(f"the interval is {interval:g} s; it is at least {SHORTEST:g}")
@@ -109,7 +112,7 @@ class PartTimers:
         if not isinstance(missed, Missed):
             raise TypeError(f"missed is {missed!r}; it is Missed.SKIP, Missed.COALESCE or Missed.BURST")
         self._check_alive(None)
-        job = Ticking(self._tools(), interval, factory, missed)
+        job = Ticking(self._tools(), interval, factory, missed, place or caller())
         if self._is_open:
             self._part.inbox.go_on()
             job.set()

@@ -2,14 +2,15 @@
 
 import json
 import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import bars, box
-from benchmarks.harness import Case, Group
+from benchmarks import bars, box, memory, peers, scale
+from benchmarks.harness import Case, Group, Lead, measure
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_send_measures_each_way_to_a_receiver(tmp_path: Path) -> None:
     names = _names(tmp_path, "send")
     assert names >= {bars.U8_PLAIN, bars.U8_BOXED, bars.BYTES_PLAIN, bars.BYTES_BOXED, bars.U8_RECV}
-    assert "asyncio.Queue, u8" in names
+    assert names >= {bars.U8_TRY, *(bars.sent(peer.name) for peer in peers.that_can("send"))}
 
 
 @pytest.mark.usefixtures("one_round")
@@ -102,20 +103,21 @@ def test_ring_measures_each_size_in_both_styles(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("one_round")
 def test_start_measures_import_decoration_and_start(tmp_path: Path) -> None:
-    assert _names(tmp_path, "start") == {bars.IMPORT, bars.DECORATE, bars.START_STOP}
+    assert _names(tmp_path, "start") >= {bars.IMPORT, bars.DECORATE, bars.START_STOP}
 
 
 @pytest.mark.usefixtures("one_round")
 def test_priority_measures_each_backlog(tmp_path: Path) -> None:
-    assert _names(tmp_path, "priority") == {bars.urgent(backlog) for backlog in (10, 1_000, 100_000)}
+    assert _names(tmp_path, "priority") == {
+        name(backlog) for backlog in (10, 1_000, 100_000) for name in (bars.urgent, bars.urgent_by_queue)
+    }
 
 
 @pytest.mark.usefixtures("one_round")
-def test_thread_measures_each_way_beside_both_libraries(tmp_path: Path) -> None:
+def test_thread_measures_each_way_beside_the_libraries_for_that(tmp_path: Path) -> None:
     ways = (bars.TO_THREAD, bars.FROM_THREAD, bars.THERE_AND_BACK)
-    assert _names(tmp_path, "thread") == {
-        name for way in ways for name in (way, f"{way}, culsans", f"{way}, janus")
-    }
+    beside = [f", {peer.name}" for peer in peers.that_can("two_sided")]
+    assert _names(tmp_path, "thread") == {f"{way}{other}" for way in ways for other in ("", *beside)}
 
 
 @pytest.mark.usefixtures("one_round")
@@ -140,6 +142,40 @@ def test_box_measures_sends_broadcasts_seals_and_backlogs(
     }
 
 
+@pytest.mark.usefixtures("one_round")
+def test_fanout_measures_each_size_and_peers_that_can(tmp_path: Path) -> None:
+    names = _names(tmp_path, "fanout")
+    assert names >= {bars.fanout(size) for size in (1, 2, 4, 8, 16)}
+    assert bars.fanout(8, "asyncio.Queue") in names
+
+
+def test_memory_measures_what_waits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(memory, "_in_a_process", lambda what, count: float(len(what)))
+    assert _names(tmp_path, "memory") >= {bars.IDLE_SUBSYSTEM, bars.QUEUED, bars.START_MANY, bars.IDLE_CPU}
+
+
+@pytest.mark.parametrize("what", sorted(set(memory.FIGURES) - {"idle-pykka", "idle-xoscar", "processor"}))
+def test_each_figure_of_memory_is_found(
+    what: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(memory, "EACH_CLASS", 10)
+    try:
+        memory.main([what, "20"])
+    finally:
+        tracemalloc.stop()
+    assert float(capsys.readouterr().out) >= 0
+
+
+def test_scale_measures_each_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bars, "AMONG", (2, 5))
+    monkeypatch.setattr(bars, "BEHIND", (1, 50))
+    monkeypatch.setattr(bars, "DECORATED", (3, 6))
+    for group in scale.groups(count=100, rounds=1):
+        found = measure(group, 1)
+        assert all(result.cost > 0 for result in found.results)
+        assert found.results[0].ratio == 1.0
+
+
 def test_the_groups_of_one_name_go_into_one_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     groups = [Group(name, name, "ms", [Case(name, lambda: 1.0)], relative=False) for name in ("one", "two")]
     monkeypatch.setitem(command.GROUPS, "send", lambda quick: groups)
@@ -152,8 +188,8 @@ def test_the_groups_of_one_name_go_into_one_file(monkeypatch: pytest.MonkeyPatch
 
 
 def test_each_bar_belongs_to_a_case_that_is_measured() -> None:
-    measured = {
-        case.name for groups in command.GROUPS.values() for group in groups(True) for case in group.cases
-    }
+    every = [group for groups in command.GROUPS.values() for group in groups(True)]
+    parts: list[Case | Lead] = [part for group in every for part in (*group.cases, *group.leads)]
+    measured = {part.name for part in parts}
     assert {*bars.BARS, *bars.AT_LEAST} <= measured
     assert not set(bars.BARS) & set(bars.AT_LEAST)

@@ -29,7 +29,7 @@ def groups() -> dict[str, Group]:
     [
         ("one, Block,", "one, Drop,"),
         ("one, Block,", "one, DropOldest,"),
-        ("await both", "drop by hand"),
+        ("Queue: await both", "drop by hand"),
     ],
 )
 def test_who_waits_for_the_slow_one_gets_its_rate_and_who_drops_does_not(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import report
+from benchmarks import loops, report
 from benchmarks.bars import BARS, PACED, U8_PLAIN, beside
 from benchmarks.floor import floor_ns
-from benchmarks.harness import Case, Group, Report, Result, measure, pinned
+from benchmarks.harness import Case, Group, Lead, Report, Result, measure, pinned
 
 
 def _group(*cases: Case, relative: bool = True) -> Group:
@@ -64,6 +64,52 @@ def test_a_group_may_ask_for_fewer_rounds() -> None:
     assert measure(group, 1, floor=lambda: 1.0).rounds == 1
 
 
+def test_a_case_is_measured_on_each_loop_and_has_its_ratio_there() -> None:
+    def cost() -> float:
+        return {"asyncio": 10.0, "uvloop": 30.0}[loops.chosen()]
+
+    cases = [Case("a", cost), Case("beside", lambda: 100.0, on_loop=False)]
+    lead = Lead("the fastest", "a", ["beside"])
+    group = Group("some", "some work", "ns", cases, leads=[lead])
+    found = measure(group, 2, floor=lambda: 10.0, beside=["uvloop"])
+    assert {name: each.figure for name, each in found.figures().items()} == {
+        "a": 1.0,
+        "a (uvloop)": 3.0,
+        "beside": 10.0,
+        "the fastest": 10.0,
+        "the fastest (uvloop)": 100 / 30,
+    }
+    heading, first, second = report.rows(found)
+    assert "on uvloop" in heading
+    assert first[4:6] == ("30.0", "3.0")
+    assert second[4:6] == ("", "")
+    assert report.leads(found)[0] == "the fastest: takes 10.0 times as long as a"
+
+
+def test_one_loop_may_be_enough() -> None:
+    group = Group("some", "some work", "ns", [Case("a", lambda: 1.0)], one_loop=True)
+    assert not measure(group, 1, floor=lambda: 1.0, beside=["uvloop"]).results[0].elsewhere
+
+
+def test_a_lead_is_to_the_fastest_of_each_round() -> None:
+    cases = [Case("ours", lambda: 10.0), Case("b", _values(0, 20, 90)), Case("c", _values(0, 80, 40))]
+    group = Group("some", "some work", "ns", cases, leads=[Lead("fastest", "ours", ["b", "c", "absent"])])
+    assert measure(group, 2, floor=lambda: 1.0).leads[0].ratio == 3.0
+    without = Group("some", "some work", "ns", cases[:1], leads=[Lead("fastest", "ours", ["absent"])])
+    assert measure(without, 2, floor=lambda: 1.0).leads == []
+
+
+def test_a_cold_group_runs_once_a_round() -> None:
+    runs: list[None] = []
+    case = Case("a", lambda: runs.append(None) or 1.0)
+    measure(Group("some", "some work", "ns", [case], cold=True), 2, floor=lambda: 1.0)
+    assert len(runs) == 2
+
+
+def test_marks_are_on_a_logarithmic_scale() -> None:
+    assert [len(report.marks(figure, 1000.0)) for figure in (1000, 100, 10, 0.1, 0)] == [20, 13, 7, 1, 0]
+
+
 @pytest.mark.parametrize(
     ("ratio", "factor", "expected"), [(0.95, 1, True), (0.94, 1, False), (0.48, 2, True), (0.47, 2, False)]
 )
@@ -79,8 +125,8 @@ def test_a_ratio_to_another_case_is_shown_and_written_with_its_case(tmp_path: Pa
     found = measure(Group("some", "some work", "a second", cases, ratio="of alone"), 1, floor=lambda: 1.0)
     lines = report.plain(found).splitlines()
     assert "of alone" in lines[1]
-    assert lines[3].split()[-4:] == ["0.90", "≥", "0.95", "under"]
-    assert lines[4].split()[-1] == "0.00050"
+    assert lines[3].split()[-5:-1] == ["0.90", "≥", "0.95", "under"]
+    assert lines[4].split()[-2] == "0.00050"
     report.write_json(tmp_path / "some.json", [found], report.machine(1, "asyncio"))
     written = json.loads((tmp_path / "some.json").read_text())["groups"]["some"]["results"][1]
     assert (written["ratio_to"], written["ratio"], written["within_bar"]) == ("alone", 0.9, False)
@@ -127,8 +173,8 @@ def test_the_table_shows_ratio_bar_and_mark(measured: Report) -> None:
     text = report.plain(measured)
     assert "floor 100 ns" in text
     first, second = text.splitlines()[-2:]
-    assert first.split()[-3:] == ["6.0", "5", "over"]
-    assert second.split()[-1] == "12.3"
+    assert first.split()[-4:-1] == ["6.0", f"{BARS[U8_PLAIN]:g}", "over"]
+    assert second.split()[-2] == "12.3"
 
 
 def test_the_json_tells_machine_versions_and_figures(measured: Report, tmp_path: Path) -> None:
@@ -139,7 +185,7 @@ def test_the_json_tells_machine_versions_and_figures(measured: Report, tmp_path:
     assert record["versions"]["msgspec"]
     assert record["gc"]
     first, second = record["groups"]["some"]["results"]
-    assert (first["ratio_to_floor"], first["bar"], first["within_bar"]) == (6.0, 5, False)
+    assert (first["ratio_to_floor"], first["bar"], first["within_bar"]) == (6.0, BARS[U8_PLAIN], False)
     assert (second["bar"], second["within_bar"]) == (None, None)
 
 

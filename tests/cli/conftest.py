@@ -133,6 +133,28 @@ def nothing():
 
 def fails():
     raise RuntimeError("from the user")
+
+
+class Spills(Actor):
+    def started(self, ctx):
+        try:
+            self.pour()
+        except KeyError as error:
+            raise ExceptionGroup("spilt", [error])
+
+    def pour(self):
+        raise KeyError("the jug")
+
+    def handle(self, ctx, message): ...
+
+
+@orchestra(signal=Halt, event=Halt)
+class Sink:
+    spills: Spills = subsystem(consumes=Order)
+
+
+def sink():
+    return Sink(spills=Spills())
 '''
 
 

@@ -1,6 +1,7 @@
 """The command as a user meets it: what it prints where, and its exit status."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -168,6 +169,28 @@ def test_an_error_of_the_users_own_function_keeps_its_traceback(command: Command
     assert "Traceback" in done.stderr and "from the user" in done.stderr
 
 
+def test_the_traceback_of_a_failure_has_the_users_lines_alone(command: Command) -> None:
+    done = command("run", "shop:sink")
+    assert done.returncode == 1
+    places = re.findall(r'File "(.*)", line \d+, in (\w+)', done.stderr)
+    assert {Path(file).name for file, _ in places} == {"shop.py"}
+    assert {name for _, name in places} == {"started", "pour"}
+    assert "KeyError: 'the jug'" in done.stderr
+    assert "OrchestraError: " in done.stderr
+    assert done.stderr.endswith("Frames of orchestra and asyncio are left out; --verbose shows them.\n")
+
+
+def test_verbose_shows_every_frame(command: Command) -> None:
+    done = command("run", "shop:sink", "--verbose")
+    assert done.returncode == 1
+    assert "in pour" in done.stderr and "launch.py" in done.stderr
+    assert "left out" not in done.stderr
+
+
+def test_a_timeout_below_zero_is_refused(command: Command) -> None:
+    assert "--timeout" in one_line_on_stderr(command("run", "shop:booth", "--timeout", "-1"))
+
+
 @pytest.mark.parametrize(
     ("target", "told"),
     [
@@ -326,7 +349,7 @@ def test_run_ends_with_status_0_at_the_first_interrupt(folder: Path) -> None:
         encoding="utf-8",
     )
     process = subprocess.Popen(
-        [sys.executable, "-m", "orchestra", "run", "waits:app"],
+        [sys.executable, "-m", "orchestra", "run", "waits:app", "--timeout", "2.5"],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -343,3 +366,5 @@ def test_run_ends_with_status_0_at_the_first_interrupt(folder: Path) -> None:
     out, err = process.communicate(timeout=20)
     assert process.returncode == 0, err
     assert out.endswith("over\n")
+    told = err.splitlines()[-1]
+    assert told == "orchestra: SIGINT: stopping within 2.5 s; a second signal ends the process at once"

@@ -129,6 +129,46 @@ def with_options(**given: Any) -> Any:
 # Consumers
 
 
+@says("App has __slots__, and its fields are kept in a __dict__: leave __slots__ out")
+def slots():
+    @deco
+    class App:
+        __slots__ = ("other",)
+        first: One = subsystem(consumes=A)
+
+
+class Meta(type):
+    __hash__ = None  # type: ignore[assignment]  # what the test is about
+
+    def __eq__(cls, other: object) -> bool:
+        return cls is other
+
+
+class Unhashable(metaclass=Meta): ...
+
+
+UNHASHABLE = (
+    "Unhashable cannot be hashed, and messages are routed by class: give its metaclass Meta a __hash__"
+)
+
+
+@says(f"App.first: consumes: {UNHASHABLE}")
+def consumes_unhashable():
+    one(consumes=Unhashable)
+
+
+@says(f"App.first: sends: {UNHASHABLE}")
+def sends_unhashable():
+    one(consumes=A, sends=[B, Unhashable])
+
+
+@says(f"App: signal: {UNHASHABLE}")
+def signal_unhashable():
+    @orchestra(signal=Unhashable, event=Ev)
+    class App:
+        first: One = subsystem(consumes=A)
+
+
 @says(
     "App.first and App.second both consume A: a type has one consumer; "
     "for a copy to each use subscribes=[...] in both"

@@ -176,7 +176,9 @@ class Sleeper(Actor):
 class Mixed:
     source: Source = subsystem(sends=[Word, Nothing, Moment, News, Where, Quote])
     thread: Thread = subsystem(sends=[News], blocking=True)
-    reader: Reader = subsystem(consumes=Nothing | Moment | Where | Quote | Poke, sends=[Word], message_capacity=8)
+    reader: Reader = subsystem(
+        consumes=Nothing | Moment | Where | Quote | Poke, sends=[Word], message_capacity=8
+    )
     words: Source = subsystem(consumes=Word)
     diary: Diary = subsystem(subscribes=[News], message_capacity={Priority.HIGH: 4, Priority.NORMAL: 4})
     sleeper: Sleeper = subsystem(subscribes=[News], blocking=True, message_capacity=4, boxed=True)
@@ -356,7 +358,7 @@ async def test_what_cannot_cross_is_one_error_at_the_start() -> None:
 
 @run
 async def test_a_remote_field_wants_a_link() -> None:
-    with pytest.raises(LinkError, match="Bound.reader is Remote"):
+    with pytest.raises(LinkError, match=r"Bound\.reader is Remote"):
         async with start(Bound(source=Source(), reader=Remote())):
             pass
 

@@ -17,7 +17,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 def test_the_recipe_for_certificates(tmp_path: Path) -> None:
-    found = re.search(r'^```sh title="certificates.sh"\n(.*?)^```', PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    found = re.search(
+        r'^```sh title="certificates.sh"\n(.*?)^```', PAGE.read_text(), re.DOTALL | re.MULTILINE
+    )
     assert found is not None
     done = subprocess.run(
         ["sh", "-c", found[1]], cwd=tmp_path, capture_output=True, text=True, timeout=50, check=False

@@ -1,6 +1,7 @@
 """Messages, subsystems that do what a test tells them, and small helpers for whole orchestras."""
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -124,10 +125,12 @@ def pair(first: Any, second: Any, *, circle: bool = False, **options: Any) -> An
 
 
 async def until(condition: Callable[[], Any], seconds: float = 5.0) -> None:
-    """Wait until a condition holds."""
+    """Wait until a condition holds: for a number of turns, and then so that threads get on too."""
     async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0)
+        for turn in itertools.count():
+            if condition():
+                return
+            await asyncio.sleep(0 if turn < 100 else 0.001)
 
 
 async def turns(count: int = 20) -> None:

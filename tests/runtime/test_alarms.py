@@ -75,7 +75,7 @@ def test_what_was_cancelled_gives_its_memory_back() -> None:
         tracemalloc.start()
         try:
             before = tracemalloc.get_traced_memory()[0]
-            every = [alarms.add(1e6 + n, lambda n=n: (kept, n)) for n in range(100_000)]  # type: ignore[misc,return-value]
+            every = [alarms.add(1e6 + n, lambda n=n: (kept, n)) for n in range(20_000)]  # type: ignore[misc,return-value]
             full = tracemalloc.get_traced_memory()[0] - before
             for alarm in every:
                 alarms.cancel(alarm)
@@ -84,8 +84,8 @@ def test_what_was_cancelled_gives_its_memory_back() -> None:
             left = tracemalloc.get_traced_memory()[0] - before
         finally:
             tracemalloc.stop()
-        assert full > 10_000_000
-        assert left < full / 100
+        assert full > 2_000_000
+        assert left < full / 20
         assert len(alarms) == 1
 
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestra import NoReply, Running, start
+from tests.effort import examples
 from tests.runtime.asking import Acts, Lives, Plain, ToA, ToB, trio
 from tests.runtime.clockwork import Clockwork, clockwork, run
 from tests.runtime.players import Bell, turns
@@ -128,7 +129,7 @@ def test_whatever_comes_together_there_is_one_outcome_and_life_goes_on(place: st
         run(play(place, moments))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.sampled_from(PLACES),
     st.lists(st.sampled_from([REPLY, CANCEL, TIME, STRAY, STRAY, DROP, BREATH, BREATH]), max_size=12),

@@ -33,6 +33,7 @@ from orchestra import (
     start,
     subsystem,
 )
+from tests.effort import examples
 from tests.runtime.clockwork import clockwork
 from tests.runtime.players import Bell, Knock, turns
 
@@ -375,7 +376,7 @@ async def play(dice: Dice) -> None:
     assert all(inbox.asking == 0 for inbox in running._ensemble.inboxes.values())
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.integers(0, 2**32))
 def test_every_asker_gets_one_outcome_promptly(seed: int) -> None:
     with clockwork() as loop:

@@ -22,6 +22,7 @@ from orchestra.priority import Priority
 from orchestra.runtime.bytelane import ByteLane, size_of
 from orchestra.runtime.lane import Surroundings
 from orchestra.runtime.threads.bytelane import SharedByteLane
+from tests.effort import examples
 from tests.runtime.clockwork import Clockwork, check, dawdling
 
 POLICIES: list[Overflow] = [Block(), Fail(), Drop(0.01), Drop(0), DropOldest(), BlockFirst()]
@@ -318,5 +319,5 @@ class ByteLaneMachine(RuleBasedStateMachine):
         assert self.loop.errors == []
 
 
-ByteLaneMachine.TestCase.settings = settings(max_examples=300, stateful_step_count=8)
+ByteLaneMachine.TestCase.settings = settings(max_examples=examples(300), stateful_step_count=8)
 test_a_lane_that_counts_bytes_loses_nothing_and_keeps_the_order = ByteLaneMachine.TestCase

@@ -34,6 +34,7 @@ from orchestra.runtime.meters import read_meters
 from orchestra.runtime.post import Post
 from orchestra.runtime.pressure import Congestion, Pressure
 from orchestra.runtime.scheduler import Scheduler
+from tests.effort import examples
 from tests.runtime.clockwork import Clockwork, check, dawdling
 
 POLICIES: list[Overflow] = [Block(), Fail(), Drop(0.01), Drop(0), DropOldest(), BlockFirst()]
@@ -479,5 +480,5 @@ class _Stepping:
                 return end.value
 
 
-CongestionMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=8)
+CongestionMachine.TestCase.settings = settings(max_examples=examples(150), stateful_step_count=8)
 test_two_subscribers_get_each_message_or_the_sender_knows = CongestionMachine.TestCase

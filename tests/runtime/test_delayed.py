@@ -660,15 +660,15 @@ def test_timers_that_were_cancelled_give_their_memory_back() -> None:
             tracemalloc.start()
             try:
                 before = tracemalloc.get_traced_memory()[0]
-                timers = [worker.ctx.send_after(1e5 + n, Job(n)) for n in range(100_000)]
+                timers = [worker.ctx.send_after(1e5 + n, Job(n)) for n in range(20_000)]
                 full = tracemalloc.get_traced_memory()[0] - before
-                assert sum(timer.cancel() for timer in timers) == 100_000
+                assert sum(timer.cancel() for timer in timers) == 20_000
                 timers.clear()
                 left = tracemalloc.get_traced_memory()[0] - before
             finally:
                 tracemalloc.stop()
-            assert full > 20_000_000
-            assert left < full / 100
+            assert full > 4_000_000
+            assert left < full / 20
 
     run(main())
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from orchestra import Block, BlockFirst, Drop, DropOldest, Fail, orchestra, start, subsystem
 from orchestra.overflow import Overflow
+from tests.effort import examples
 from tests.runtime.clockwork import run
 from tests.runtime.players import Awaits, Bell, Calls, Job, Knock, Note, turns
 
@@ -43,7 +44,7 @@ STEPS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(
     steps=STEPS,
     policy=st.sampled_from([Block(), Drop(0.7), Drop(0), DropOldest(), Fail(), BlockFirst()]),

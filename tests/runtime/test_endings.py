@@ -1,11 +1,12 @@
 """Which inboxes end, as a pure question, and how pipelines and circles end by themselves."""
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
 
-from orchestra import Closed, DeadLetter, Fail, Full, Priority, orchestra, run, start, subsystem
+from orchestra import Closed, DeadLetter, Fail, Full, Priority, Subsystem, orchestra, run, start, subsystem
 from orchestra.runtime.endings import Group, ending, groups_of
 from tests.runtime.players import (
     Awaits,
@@ -113,6 +114,42 @@ def test_all_that_is_queued_in_all_lanes_comes_before_the_end() -> None:
         assert worker.got == [Job(0), Job(2), Job(1)]
 
     within(10, main())
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+@pytest.mark.parametrize("end", ["drain", "stop"])
+def test_after_the_end_try_recv_raises_closed_each_time(end: str, blocking: bool) -> None:
+    tries: list[Any] = []
+
+    def poll(ctx: Any) -> None:
+        for _ in range(3):
+            try:
+                tries.append(ctx.try_recv())
+            except Closed:
+                tries.append("closed")
+
+    async def in_loop(ctx: Any) -> None:
+        while not ctx.closed:
+            await asyncio.sleep(0.001)
+        poll(ctx)
+
+    def in_thread(ctx: Any) -> None:
+        while not ctx.closed:
+            time.sleep(0.001)
+        poll(ctx)
+
+    class InThread(Subsystem):
+        def run(self, ctx: Any) -> None:
+            in_thread(ctx)
+
+    async def main() -> None:
+        worker = InThread() if blocking else Runs(in_loop)
+        async with start(alone(worker, blocking=blocking)) as running:
+            await turns()
+            await (running.drain() if end == "drain" else running.stop())
+
+    within(10, main())
+    assert tries == ["closed"] * 3
 
 
 def test_closed_from_its_own_inbox_that_leaves_run_is_no_failure() -> None:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestra import Actor, Closed, DeadLetter, Full, Subsystem, orchestra, start, subsystem
+from tests.effort import examples
 from tests.runtime.players import Bell, Knock
 
 
@@ -213,7 +214,7 @@ async def play(shape: Shape, books: Books, letters: list[DeadLetter]) -> Any:
     return running.meters()
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow])
 @given(shapes())
 def test_everything_that_was_sent_is_handled_or_dead_lettered_exactly_once(shape: Shape) -> None:
     books, letters = Books(), []

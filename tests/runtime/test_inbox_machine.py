@@ -18,6 +18,7 @@ from orchestra.runtime.post import Post
 from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler
 from orchestra.runtime.strand import Strand
+from tests.effort import examples
 from tests.runtime.clockwork import Clockwork, check, dawdling
 
 LEVELS = [Priority.HIGH, Priority.NORMAL, Priority.BACKGROUND]
@@ -402,5 +403,5 @@ class InboxMachine(RuleBasedStateMachine):
         assert self.loop.errors == []
 
 
-InboxMachine.TestCase.settings = settings(max_examples=500, stateful_step_count=10)
+InboxMachine.TestCase.settings = settings(max_examples=examples(500), stateful_step_count=10)
 test_an_inbox_loses_nothing_and_lets_nobody_sleep = InboxMachine.TestCase

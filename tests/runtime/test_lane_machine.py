@@ -12,6 +12,7 @@ from orchestra.overflow import Block
 from orchestra.plan import LanePlan
 from orchestra.priority import Priority
 from orchestra.runtime.lane import Lane, Surroundings
+from tests.effort import examples
 from tests.runtime.clockwork import Clockwork, check, dawdling
 
 
@@ -212,5 +213,5 @@ class LaneMachine(RuleBasedStateMachine):
         assert self.loop.errors == []
 
 
-LaneMachine.TestCase.settings = settings(max_examples=300, stateful_step_count=10)
+LaneMachine.TestCase.settings = settings(max_examples=examples(300), stateful_step_count=10)
 test_a_lane_loses_nothing_and_keeps_the_order = LaneMachine.TestCase

@@ -35,6 +35,7 @@ from orchestra import (
     subsystem,
 )
 from orchestra.wrappers import Timed
+from tests.effort import examples
 from tests.runtime.clockwork import run as virtually
 from tests.runtime.players import Bell, Knock, turns, within
 
@@ -476,14 +477,14 @@ def check(shape: Shape, books: Books, letters: list[DeadLetter], failed: bool, m
     assert books.accepted <= numbers, "lost"
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(shape=shapes())
 def test_whatever_comes_together_each_message_is_settled_once(shape: Shape) -> None:
     books, letters = Books(shape.seed), []
     check(shape, books, letters, *virtually(play(shape, books, letters, 1.0)))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(shape=shapes(threads=True))
 def test_so_it_is_with_threads(shape: Shape) -> None:
     books, letters = Books(shape.seed), []

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from orchestra import Actor, Block, Closed, Fail, Full, Priority, Subsystem, orchestra, start, subsystem
 from orchestra.overflow import Overflow
+from tests.effort import examples
 from tests.runtime.clockwork import run
 from tests.runtime.players import turns, until, within
 
@@ -352,7 +353,7 @@ def app_of(found: list[Receiver], senders: list[list[Send]]) -> Any:
     return app(**parts), parts
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(worlds())
 def test_whole_orchestras_lose_and_double_nothing_and_keep_the_order(
     world: tuple[list[Receiver], list[list[Send]]],

@@ -185,7 +185,7 @@ def test_a_growing_backoff_is_a_function() -> None:
     virtually(main())
 
 
-@pytest.mark.parametrize("backoff", [lambda n: 1 / 0, lambda n: -1.0, lambda: 0])
+@pytest.mark.parametrize("backoff", [lambda n: 1 / 0, lambda n: -1.0, lambda n: float("soon")])
 def test_a_backoff_function_that_goes_wrong_makes_the_failure_one_for_good(backoff: Any) -> None:
     async def main() -> None:
         app = alone(Fragile(0), restart=Restart(backoff=backoff))

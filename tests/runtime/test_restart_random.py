@@ -22,6 +22,7 @@ from orchestra import (
     start,
     subsystem,
 )
+from tests.effort import examples
 from tests.runtime.clockwork import run as virtually
 from tests.runtime.players import Bell, Knock, turns
 
@@ -234,7 +235,7 @@ async def play(shape: Shape, books: Books, letters: list[DeadLetter]) -> Any:
     return failed, running.meters()
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(shape=shapes())
 def test_each_message_is_handled_or_dead_lettered_or_returned_exactly_once(shape: Shape) -> None:
     books, letters = Books(), []

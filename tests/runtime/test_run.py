@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import math
 import os
 import signal
 import subprocess
@@ -15,7 +16,19 @@ from typing import Any
 
 import pytest
 
-from orchestra import Actor, Closed, OrchestraError, StopTimeout, deferred, orchestra, run, start, subsystem
+from orchestra import (
+    Actor,
+    Closed,
+    OrchestraError,
+    StopTimeout,
+    deferred,
+    interrupts,
+    orchestra,
+    run,
+    start,
+    subsystem,
+)
+from orchestra.interrupts import SAME_MOMENT
 from tests.runtime.players import (
     Awaits,
     Bell,
@@ -312,8 +325,61 @@ def test_the_second_signal_ends_the_process_with_its_status(second: signal.Signa
     with Program(STUCK) as program:
         program.send(signal.SIGINT)
         assert program.line() == "stopping"
+        time.sleep(2 * SAME_MOMENT)
         program.send(second)
         assert program.end() == ("", "", -second)
+
+
+def test_the_other_signal_ends_the_process_at_the_same_moment_too() -> None:
+    with Program(STUCK) as program:
+        program.send(signal.SIGINT)
+        assert program.line() == "stopping"
+        program.send(signal.SIGTERM)
+        assert program.end() == ("", "", -signal.SIGTERM)
+
+
+@pytest.mark.parametrize("twice", [signal.SIGINT, signal.SIGTERM])
+def test_the_same_signal_twice_at_the_same_moment_is_one(
+    twice: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interrupts, "SAME_MOMENT", 60)
+    worker = Calls()
+
+    async def main(running: Any) -> None:
+        signal.raise_signal(twice)
+        signal.raise_signal(twice)
+        await asyncio.sleep(60)
+
+    assert run(alone(worker), main) is None
+    assert worker.hooks == ["started", "stopped"]
+
+
+def test_after_the_moment_the_signal_is_left_to_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "SAME_MOMENT", 0.01)
+    seen: list[Any] = []
+
+    async def main(running: Any) -> None:
+        signal.raise_signal(signal.SIGTERM)
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        await asyncio.sleep(0.05)
+        seen.append(signal.getsignal(signal.SIGTERM))
+
+    run(alone(Calls()), main)
+    assert seen == [signal.SIG_DFL]
+
+
+@pytest.mark.parametrize(("timeout", "within"), [(2.5, " within 2.5 s"), (math.inf, "")])
+def test_a_signal_is_logged_with_the_limit_and_what_a_second_one_does(
+    timeout: float, within: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main(running: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.sleep(60)
+
+    with caplog.at_level("INFO", "orchestra"):
+        run(alone(Calls()), main, timeout=timeout)
+    assert caplog.messages == [f"SIGINT: stopping{within}; a second signal ends the process at once"]
 
 
 def test_the_second_signal_works_while_a_handler_blocks_the_loop() -> None:
@@ -404,6 +470,7 @@ def test_the_second_signal_does_not_wait_for_a_spawned_task() -> None:
     with Program(SPAWNS.format(seconds=60)) as program:
         program.send(signal.SIGINT)
         assert program.line() == "stopping"
+        time.sleep(2 * SAME_MOMENT)
         program.send(signal.SIGINT)
         assert program.end() == ("", "", -signal.SIGINT)
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from orchestra.runtime.scheduler import Scheduler
 from orchestra.runtime.strand import Strand, park
+from tests.effort import examples
 from tests.runtime.clockwork import Clockwork, clockwork
 
 variable: contextvars.ContextVar[int] = contextvars.ContextVar("variable", default=0)
@@ -273,7 +274,7 @@ OUTSIDE = st.lists(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @example([("rest",), ("cancel_oneself",), ("rest",)], [(1, "wake")])
 @example([("rest",), ("cancel_oneself",), ("yield",)], [(1, "wake")])
 @example([("rest",), ("cancel_oneself",), ("sleep", 1)], [(1, "wake")])

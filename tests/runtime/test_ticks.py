@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import inspect
 import math
 import time
 from collections.abc import Awaitable, Callable
@@ -28,6 +29,7 @@ from orchestra import (
 from orchestra.overflow import Overflow
 from orchestra.runtime.scheduler import SLICE
 from orchestra.runtime.ticking import last_due, time_of
+from tests.effort import examples
 from tests.runtime.clockwork import Clockwork, run
 from tests.runtime.players import (
     Awaits,
@@ -42,6 +44,7 @@ from tests.runtime.players import (
     alone,
     pair,
     turns,
+    within,
 )
 
 POLICIES = list(Missed)
@@ -330,6 +333,24 @@ def test_a_failing_factory_is_a_failure_of_the_subsystem(
             assert (worker.hooks or ["stopped"])[-1] == "stopped"
 
     run(main())
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+def test_an_error_of_a_factory_tells_where_its_timer_was_set(blocking: bool) -> None:
+    class Sets(Calls):
+        def started(self, ctx: Any) -> None:
+            self.line = inspect.currentframe().f_lineno + 1  # type: ignore[union-attr]
+            ctx.send_every(0.01, lambda: 1 / 0)
+
+    async def main() -> None:
+        worker = Sets()
+        with pytest.raises(OrchestraError) as failed:
+            async with start(alone(worker, blocking=blocking)) as running:
+                await running.wait()
+        told = f"raised for a tick of the timer that was set at {__file__}:{worker.line}"
+        assert told in failed.value.__cause__.__notes__  # type: ignore[union-attr]
+
+    within(10, main())
 
 
 def test_a_factory_may_cancel_its_own_timer() -> None:
@@ -733,7 +754,7 @@ STALLS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     missed=st.sampled_from(POLICIES),
     interval=st.sampled_from([0.1, 0.25, 1 / 3, 1.0]),

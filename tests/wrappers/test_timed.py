@@ -139,7 +139,7 @@ def test_classes_of_one_name_are_told_apart() -> None:
     }
 
 
-def test_each_message_is_logged_at_debug(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+def test_messages_are_logged_at_debug(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "orchestra")
     run(lived(Timed(Calls(clock.passes)), Job(1)))
     assert caplog.record_tuples == [("orchestra", logging.DEBUG, "worker: a Job took 1.000000 s")]
@@ -152,6 +152,21 @@ def test_what_takes_longer_than_the_limit_is_warned_of(
     assert caplog.record_tuples == [
         ("orchestra", logging.WARNING, "worker: a Job took 2.000000 s, over the limit of 1.5 s")
     ]
+
+
+def test_of_many_lines_one_is_logged_for_each_class_and_it_tells_how_many_were_left_out(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "orchestra")
+    worker = Timed(Calls(clock.passes), warn_over=2)
+    run(lived(worker, Job(3), Job(3), Job(3), Note(1), Note(1), Job(1), Job(3), Job(3)))
+    assert caplog.messages == [
+        "worker: a Job took 3.000000 s, over the limit of 2 s",  # at 3 s
+        "worker: a Note took 1.000000 s",  # at 10 s
+        "worker: a Job took 1.000000 s",  # at 12 s
+        "worker: a Job took 3.000000 s, over the limit of 2 s (2 more since the last such line)",  # at 15 s
+    ]
+    assert worker.meters()["Job"].count == 6
 
 
 @pytest.mark.parametrize("limit", [0, -1, float("nan")])

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestra import Actor, Wrapper, handles, orchestra, start, subsystem
+from tests.effort import examples
 from tests.runtime.clockwork import run
 from tests.runtime.players import Bell, Job, Knock, Note, turns
 
@@ -81,7 +82,7 @@ def expected(layers: list[Layer], messages: list[Any]) -> list[Any]:
     inner=inner_layers,
     kinds=st.lists(st.sampled_from(KINDS), max_size=6),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_each_message_passes_the_outermost_method_of_each_class_in_turn(
     outer: list[Layer], inner: Layer, kinds: list[Any]
 ) -> None:

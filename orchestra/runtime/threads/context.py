@@ -6,6 +6,7 @@ from typing import Any
 
 from orchestra.context import BlockingContext
 from orchestra.errors import Closed
+from orchestra.runtime.telling import caller
 from orchestra.runtime.threads.home import Home
 from orchestra.runtime.threads.inbox import ThreadInbox
 from orchestra.runtime.threads.pool import check_function
@@ -78,7 +79,7 @@ class LiveBlockingContext(BlockingContext[Any, Any, Any]):
     def send_every(
         self, interval: float, factory: Callable[[], Any], *, missed: Missed = Missed.SKIP
     ) -> Timer:
-        return self._timer(partial(self._timers.send_every, interval, factory, missed))
+        return self._timer(partial(self._timers.send_every, interval, factory, missed, caller()))
 
     def set_deadline(self, when: float | None) -> None:
         self._inbox.home.do(partial(self._timers.set_deadline, when))

@@ -172,7 +172,7 @@ class Door:
     def __init__(self, loop: asyncio.AbstractEventLoop, closed: Callable[[Any], Closed]) -> None:
         self._loop = loop
         self._closed = closed
-        self._thread = get_ident()
+        self.thread = get_ident()
         self._left: deque[Callable[[], object]] = deque()
         self._poked = False
         self._lock = allocate_lock()
@@ -182,7 +182,7 @@ class Door:
     @property
     def here(self) -> bool:
         """Whether the running thread is that of the loop."""
-        return get_ident() == self._thread
+        return get_ident() == self.thread
 
     def check(self, name: str) -> None:
         """Refuse every thread but that of the loop, for the context of a subsystem."""

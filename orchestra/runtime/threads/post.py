@@ -36,7 +36,7 @@ class ThreadPost(Post):
     ) -> bool:
         if self._laid(message, priority, overflow)[1].replies:
             return bool(self.home.do(partial(super().try_send, message, priority, overflow), message))
-        return super().try_send(message, priority, overflow)
+        return self.try_send_here(message, priority, overflow)
 
     def spread_in_thread(
         self, places: Places, message: Any, overflow: Overflow | None = None, *, others: bool = False

@@ -379,7 +379,7 @@ def test_everything_at_random_adds_up_and_ends(seed: int) -> None:
                     await running.broadcast(Bell())
             with contextlib.suppress(OrchestraError):  # who fails in a stop does not start again
                 if end == "drain":
-                    await running.drain(timeout=3)
+                    await running.drain(timeout=1)
                 else:
                     await running.stop(3)
             await asyncio.gather(*asking, return_exceptions=True)

@@ -237,7 +237,7 @@ def test_a_failure_from_elsewhere_frees_the_thread_and_the_next_life_begins(
             )
             return
         fail_from(how, ctx, go)
-        threading.Timer(0.05, go.set).start()
+        threading.Timer(0.02, go.set).start()
         try:
             BLOCKED[what](ctx)
         except BaseException as error:

@@ -3,14 +3,28 @@
 import asyncio
 import contextvars
 import gc
+import re
 import threading
 import time
 from typing import Any
 
 import pytest
 
-from orchestra import Closed, StopTimeout, Subsystem, start
-from tests.runtime.players import Awaits, Calls, Collects, Job, Note, Runs, alone, pair, until, within
+from orchestra import Closed, Drop, Priority, StopTimeout, Subsystem, start
+from tests.runtime.players import (
+    Awaits,
+    Calls,
+    Collects,
+    Gated,
+    Job,
+    Note,
+    Runs,
+    alone,
+    pair,
+    turns,
+    until,
+    within,
+)
 
 variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
 
@@ -175,6 +189,50 @@ def test_after_the_end_it_is_closed() -> None:
 def test_a_wrong_number_of_threads_is_refused(given: Any) -> None:
     with pytest.raises(TypeError, match=r"pool_threads is .*: give a whole number of 1 or more"):
         start(alone(Awaits()), pool_threads=given)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda ctx: ctx.try_send(Note(1), priority=Priority.NORMAL),
+        lambda ctx: ctx.send(Note(1), overflow=Drop()).send(None),
+        lambda ctx: ctx.send(Note(1)).send(None),
+        lambda ctx: ctx.ask(lambda reply: Note(1)).send(None),
+    ],
+    ids=["try_send", "send", "send to a full lane", "ask"],
+)
+def test_the_slow_ways_of_the_context_of_the_loop_refuse_another_thread_while_the_loop_is_awake(
+    use: Any,
+) -> None:
+    errors: list[str] = []
+    receiver = Gated()
+
+    async def run(ctx: Any) -> None:
+        def work() -> None:
+            with pytest.raises(RuntimeError) as caught:
+                use(ctx)
+            errors.append(str(caught.value))
+
+        for n in range(3):  # one is handled, two fill the lane
+            await ctx.send(Note(n))
+        await turns()
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join(5)
+        receiver.gate.set()
+
+    async def main() -> None:
+        async with start(pair(Runs(run), receiver, message_capacity=2)) as running:
+            await running.drain()
+
+    within(20, main())
+    assert receiver.got == [Note(0), Note(1), Note(2)], "nothing was sent"
+    assert len(errors) == 1
+    assert re.fullmatch(
+        r"the context belongs to the thread of its event loop, and this is 'Thread-.*': "
+        r"give the field blocking=True, or use running\.threadsafe\(\)",
+        errors[0],
+    )
 
 
 @pytest.mark.parametrize("second", [Calls, Collects])

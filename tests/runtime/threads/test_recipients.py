@@ -242,7 +242,7 @@ def test_two_threads_wait_in_one_line_with_the_loop() -> None:
         taken: list[Any] = []
         async with start(
             trio(Acts(started=lambda ctx: taken.append(ctx.recipient(ToB))), b, message_capacity=1)
-        ):
+        ) as running:
             await until(lambda: taken)
             to_b = taken[0]
             for n in range(2):
@@ -253,7 +253,7 @@ def test_two_threads_wait_in_one_line_with_the_loop() -> None:
                     others.append(asyncio.ensure_future(to_b.send(ToB(n))))
                 else:
                     others.append(asyncio.ensure_future(asyncio.to_thread(to_b.send, ToB(n))))
-                await asyncio.sleep(0.02)
+                await until(lambda n=n: running.meters()["b"].waiting == n - 1)
             go.set()
             assert await asyncio.gather(*others) == [True] * 6
             await until(lambda: len(b.got) == 8)

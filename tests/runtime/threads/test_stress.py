@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestra import Actor, Closed, DropOldest, Priority, Subsystem, orchestra, start, subsystem
+from tests.effort import examples
 from tests.runtime.players import Bell, Job, Knock, Note, within
 
 COUNT = 150
@@ -144,7 +145,9 @@ def mix(receivers: tuple[Any, Any], capacity: int, seed: int) -> Any:
     )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.tuples(*[st.sampled_from(sorted(RECEIVERS, key=lambda kind: kind.__name__))] * 2),
     st.sampled_from([1, 2, 7, 64]),
@@ -178,7 +181,9 @@ def test_nothing_is_lost_doubled_or_out_of_order(receivers: Any, capacity: int, 
             assert mine == [n for n in range(COUNT) if n % 2 == remainder]
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.sampled_from([1, 3, 50]), st.integers(0, 1000), st.sampled_from([0.0, 0.001, 0.004]))
 def test_a_stop_in_the_middle_accounts_for_each_message(capacity: int, seed: int, pause: float) -> None:
     letters: list[Any] = []

@@ -1,0 +1,29 @@
+"""How `orchestra run` shows an error: by the user's own lines."""
+
+import asyncio
+import os
+import traceback
+
+import orchestra
+
+_LEFT_OUT = (orchestra.__path__[0] + os.sep, os.path.dirname(asyncio.__file__) + os.sep, "<orchestra ")
+_HINT = "Frames of orchestra and asyncio are left out; --verbose shows them.\n"
+
+
+def traceback_of(error: BaseException) -> str:
+    """The traceback of an error and of those that led to it, without the frames of this package."""
+    shown = traceback.TracebackException.from_exception(error)
+    left_out = _shorten(shown, set())
+    return "".join(shown.format()) + _HINT * (left_out > 0)
+
+
+def _shorten(shown: traceback.TracebackException, seen: set[int]) -> int:
+    """Leave frames out, everywhere, and count them."""
+    if id(shown) in seen:
+        return 0
+    seen.add(id(shown))
+    kept = [frame for frame in shown.stack if not frame.filename.startswith(_LEFT_OUT)]
+    left_out = len(shown.stack) - len(kept)
+    shown.stack = traceback.StackSummary.from_list(kept)
+    others = [shown.__cause__, shown.__context__, *(getattr(shown, "exceptions", None) or ())]
+    return left_out + sum(_shorten(other, seen) for other in others if other is not None)
