@@ -262,18 +262,27 @@ def groups(count: int, million: int, seconds: float, rounds: int) -> list[Group]
     ]
     back = Case(bars.RECOVERY, lambda: linked(URGENT_CAPACITY, recovery))
     over = "to another process"
+
+    def group(
+        name: str, title: str, unit: str, cases: list[Case], ratio: str = "", many: int = rounds
+    ) -> Group:
+        return Group(
+            name,
+            title,
+            unit,
+            cases,
+            relative=bool(ratio),
+            ratio=ratio,
+            wall=True,
+            rounds=many,
+            one_loop=True,
+            cold=True,
+        )
+
     return [
-        Group(
-            "rate", f"16 bytes {over}", "messages/s", rates, ratio="× plain Zenoh", wall=True, rounds=rounds
-        ),
-        Group("ask", f"there and back, {over}", "µs", trips, ratio="× plain Zenoh", wall=True, rounds=rounds),
-        Group(
-            "urgent", f"urgent under a flood, {over}", "ms", delays, relative=False, wall=True, rounds=rounds
-        ),
-        Group(
-            "recovery", "a part is killed and returns", "ms", [back], relative=False, wall=True, rounds=rounds
-        ),
-        Group(
-            "inbox", f"{million:,} messages", "× its capacity", [inbox], relative=False, wall=True, rounds=1
-        ),
+        group("rate", f"16 bytes {over}", "messages/s", rates, "× plain Zenoh"),
+        group("ask", f"there and back, {over}", "µs", trips, "× plain Zenoh"),
+        group("urgent", f"urgent under a flood, {over}", "ms", delays),
+        group("recovery", "a part is killed and returns", "ms", [back]),
+        group("inbox", f"{million:,} messages", "× its capacity", [inbox], many=1),
     ]
