@@ -29,8 +29,8 @@ VENV := .venv
 NEWEST_VENV := .venv$(subst .,,$(NEWEST_VERSION))
 BIN := $(VENV)/bin
 PIP_FLAGS := -qq --disable-pip-version-check
-EXTRAS := cli,bench,retry
-RUNNING_TESTS := tests/runtime tests/testing tests/wrapping tests/wrappers tests/examples
+EXTRAS := cli,bench,retry,zenoh
+RUNNING_TESTS := tests/runtime tests/link tests/testing tests/wrapping tests/wrappers tests/examples
 
 .PHONY: demo test lint pytest pytest-newest loops docs bench bench-newest env env-newest clean
 .DEFAULT_GOAL := test

@@ -82,6 +82,14 @@ def _box(quick: bool) -> Sequence[Group]:
     return box.groups(count=100_000, waiting=500_000, rounds=5)
 
 
+def _link(quick: bool) -> Sequence[Group]:
+    from benchmarks import link
+
+    if quick:
+        return link.groups(count=10_000, million=20_000, seconds=0.5, rounds=1)
+    return link.groups(count=100_000, million=1_000_000, seconds=3, rounds=3)
+
+
 GROUPS: dict[str, Callable[[bool], Sequence[Group]]] = {
     "send": _send,
     "ring": _ring,
@@ -94,6 +102,7 @@ GROUPS: dict[str, Callable[[bool], Sequence[Group]]] = {
     "start": _start,
     "memory": _memory,
     "scale": _scale,
+    "link": _link,
 }
 ROUNDS, QUICK_ROUNDS = 15, 3
 

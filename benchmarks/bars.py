@@ -151,6 +151,21 @@ def backlog(kind: str, what: str) -> str:
     return f"{kind}: {what}"
 
 
+LINKED = (1, 16, 64, 256, 1024)
+
+
+def linked(capacity: int) -> str:
+    """The name of the case of messages to a remote inbox of this capacity."""
+    return f"capacity {capacity}"
+
+
+PLAIN_ZENOH = "plain zenoh-python"
+LINKED_ASK = "ask"
+PLAIN_TRIP = "a put there and one back"
+URGENT_HALF, URGENT_MOST = "half of them", "99 of 100"
+RECOVERY = "from its return to a message handled"
+FULLEST = "the fullest that the inbox was"
+
 BARS: Mapping[str, float] = {
     U8_PLAIN: 4.0,
     U8_BOXED: 9,
@@ -182,6 +197,9 @@ BARS: Mapping[str, float] = {
     among(AMONG[-1]): 1.3,
     behind(BEHIND[-1]): 1.3,
     decorate(DECORATED[-1]): 1.3,
+    URGENT_MOST: 10,
+    RECOVERY: 1000,
+    FULLEST: 1,
 }
 """What a figure must not exceed."""
 
@@ -192,5 +210,6 @@ AT_LEAST: Mapping[str, float] = {
     HAND_MADE_SEND: 1,
     fastest_ring(2): 8,
     fastest_ring(50): 8,
+    linked(LINKED[-1]): 0.6,
 }
 """What a figure must reach."""

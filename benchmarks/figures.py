@@ -218,11 +218,30 @@ def _by_way(heading: str, group: Record) -> Iterator[str]:
         yield f"| {what} | {first['median']:,.0f} ns | {' | '.join(cells)} |"
 
 
+def link(record: Record) -> Iterator[str]:
+    """Tables of what a link carries, and of what must not take long over it."""
+    groups = record["groups"]
+    yield f"| {groups['rate']['title']} | messages/s | × plain Zenoh |"
+    yield "|---|--:|--:|"
+    for result in groups["rate"]["results"]:
+        yield f"| {result['name']} | {result['median']:,.0f} | {result['ratio']:.2g} |"
+    yield ""
+    yield "| | | |"
+    yield "|---|---|--:|"
+    for name in ("ask", "urgent", "recovery", "inbox"):
+        group = groups[name]
+        for result in group["results"]:
+            yield f"| {group['title']} | {result['name']} | {result['median']:,.3g} {group['unit']} |"
+    yield ""
+    yield _where(record).replace("one core", "all cores")
+
+
 MAKERS: Mapping[str, tuple[str, Callable[[Record], Iterator[str]]]] = {
     "ask": ("ask", ask),
     "box": ("box", box),
     "congestion": ("congestion", congestion),
     "fanout": ("fanout", to_floor),
+    "link": ("link", link),
     "memory": ("memory", costs),
     "priority": ("priority", priority),
     "ring": ("ring", to_floor),

@@ -10,8 +10,10 @@ from orchestra.errors import (
     Deadlock,
     DeclarationError,
     Full,
+    LinkError,
     NoReply,
     OrchestraError,
+    RemoteError,
     StopTimeout,
     SubsystemStalled,
     TooLarge,
@@ -23,7 +25,9 @@ from orchestra.launch import run, start
 from orchestra.overflow import Block, BlockFirst, Drop, DropOldest, Fail
 from orchestra.priority import Priority
 from orchestra.recipient import BlockingRecipient, Recipient
+from orchestra.remote import Remote
 from orchestra.reply import Reply
+from orchestra.runtime.afar import Peer
 from orchestra.runtime.gridlock import Gridlock
 from orchestra.runtime.letters import DeadLetter
 from orchestra.runtime.meters import LaneMeters, Meters
@@ -56,13 +60,17 @@ __all__ = [
     "Full",
     "Gridlock",
     "LaneMeters",
+    "LinkError",
     "Live",
     "Meters",
     "Missed",
     "NoReply",
     "OrchestraError",
+    "Peer",
     "Priority",
     "Recipient",
+    "Remote",
+    "RemoteError",
     "Reply",
     "Restart",
     "Running",

@@ -155,6 +155,20 @@ class SubsystemStalled(OrchestraError):
         return type(self), (self.subsystems, self.timeout)
 
 
+class RemoteError(OrchestraError):
+    """A failure that was answered from another process, of a type that is not known here.
+
+    `kind` is the name of the type there; the text is that of the failure.
+    """
+
+    def __init__(self, text: str, kind: str = "") -> None:
+        super().__init__(text)
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.kind)
+
+
 class StopTimeout(OrchestraError):
     """Subsystems were still running when the time to stop was over; `subsystems` names them.
 
@@ -175,3 +189,11 @@ class StopTimeout(OrchestraError):
 def _at(place: str) -> str:
     """A place, or what stands there ("task 'x' at ..."), as it follows a name."""
     return place if place.startswith(("task ", "thread ")) else f"at {place}"
+
+
+class LinkError(OrchestraError, ConnectionError):
+    """The link to the other processes could not be opened, or is closed; the text says which and why.
+
+    Raised at start: a field is `Remote()` and there is no link, a message that would have to cross cannot be
+    packed, an address is taken, nobody lets this process in, or a package is missing.
+    """

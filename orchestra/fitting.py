@@ -1,8 +1,8 @@
 """Fitting the wiring to the instances that an orchestra is started with.
 
-A field may hold an instance of another class than the declared one, or a Wrapper. What is called of it is
-known only then, so the part of the plan that tells it, and the wiring, are made anew, once for each choice of
-classes.
+A field may hold an instance of another class than the declared one, or a Wrapper, or say that another process
+hosts its subsystem. What is called of it is known only then, so the part of the plan that tells it, and the
+wiring, are made anew, once for each choice of classes.
 """
 
 import functools
@@ -18,7 +18,8 @@ from orchestra.generate.wiring import Wiring, generate
 from orchestra.inspection import check_plain, handlers_of, has_priority, hooks_of, stated_by, style_of
 from orchestra.messages import class_of, derives, shown, shown_all
 from orchestra.mistakes import Wrong, located
-from orchestra.plan import Plan, Style, SubsystemPlan
+from orchestra.plan import Plan, Style, SubsystemPlan, boxed_receivers
+from orchestra.remote import Elsewhere
 from orchestra.scopes import scope_of
 from orchestra.subsystems import Actor, Subsystem
 from orchestra.wrapping import Wrapper
@@ -48,6 +49,8 @@ def _declared_kind(subsystem: SubsystemPlan) -> type | None:
 
 def _kind(cls: type, subsystem: SubsystemPlan, actor: Any) -> Kind:
     where = f"{shown(cls)}.{subsystem.name}"
+    if isinstance(actor, Elsewhere):
+        return Elsewhere
     if isinstance(actor, type):
         raise TypeError(f"{where} holds the class {shown(actor)}: give an instance, {shown(actor)}(...)")
     base = Subsystem if subsystem.style is Style.RUN else Actor
@@ -75,6 +78,12 @@ def _wiring_of(classes: tuple[type, tuple[Kind | None, ...]]) -> tuple[Plan, Wir
         for (name, subsystem), kind in zip(plan.subsystems.items(), kinds, strict=True)
     }
     changed = attrs.evolve(plan, subsystems=MappingProxyType(subsystems))
+    if Elsewhere in kinds:
+        routes = {
+            kind: attrs.evolve(route, boxed=boxed_receivers(route.message, route.receivers, subsystems))
+            for kind, route in plan.routes.items()
+        }
+        changed = attrs.evolve(changed, routes=MappingProxyType(routes))
     wiring = generate(changed)
     return attrs.evolve(changed, source=wiring.source), wiring
 
@@ -83,6 +92,8 @@ def _as_given(cls: type, subsystem: SubsystemPlan, kind: Kind) -> SubsystemPlan:
     """The part of a plan, with what the given class has in place of the declared one."""
     if not isinstance(kind, type):
         return as_wrapped(cls, subsystem, kind)
+    if kind is Elsewhere:
+        return attrs.evolve(subsystem, remote=True, boxed=True, blocking=False, fairness=None, restart=None)
     _check_stated(cls, subsystem, kind)
     try:
         if style_of(kind, blocking=subsystem.blocking) is Style.RUN:

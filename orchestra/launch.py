@@ -3,20 +3,24 @@
 import asyncio
 import inspect
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from orchestra.decorator import is_orchestra, plan_of
-from orchestra.errors import StopTimeout
+from orchestra.errors import LinkError, StopTimeout
 from orchestra.fitting import wiring_for
 from orchestra.interrupts import interrupts
 from orchestra.messages import shown, shown_all
 from orchestra.plan import Plan
+from orchestra.remote import Elsewhere
+from orchestra.runtime.afar import Peer
 from orchestra.runtime.assembly import assemble
 from orchestra.runtime.clock import limit
 from orchestra.runtime.ensemble import GRACE, PATIENCE, Ensemble
 from orchestra.runtime.gridlock import Gridlock, Gridlocks
+from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.instances import instances_of, remakers_of
 from orchestra.runtime.letters import DeadLetter, Letters
 from orchestra.runtime.lifecycle import Phase
@@ -24,10 +28,14 @@ from orchestra.runtime.pressure import Congestion, Pressure
 from orchestra.runtime.running import Running
 from orchestra.runtime.threads.watcher import SLOW
 
+if TYPE_CHECKING:
+    from orchestra.link.engine import Engine, Link, Mailbox
+
 Result = TypeVar("Result")
 Hook = Callable[[DeadLetter], object]
 CongestionHook = Callable[[Congestion], object]
 GridlockHook = Callable[[Gridlock], object]
+PeerHook = Callable[[Peer], object]
 
 _running: dict[int, tuple[Any, Ensemble]] = {}
 """The instances that run now, by id. It holds them, so that nothing of a running orchestra is collected."""
@@ -41,6 +49,8 @@ def start(
     on_gridlock: GridlockHook | None = None,
     slow_handler: float | None = SLOW,
     pool_threads: int | None = None,
+    link: "Link | None" = None,
+    on_peer: PeerHook | None = None,
 ) -> "Starting":
     """Run an orchestra within the present event loop: `async with start(app) as running: ...`.
 
@@ -56,15 +66,21 @@ def start(
     name. `pool_threads` limits the threads of `ctx.run_blocking`; by default there are up to four more than
     cores, and no more than 32.
 
+    `link` says how this process reaches those that host what its fields name as `Remote()`, and those that
+    want what it hosts: a `ZenohLink`. `on_peer` is called with a `Peer` whenever another process of the
+    orchestra comes, goes away, comes back, is gone or is refused. Leaving the block stops only this process.
+
     One instance runs once at a time. What fields hold as `deferred(...)` is made before anything runs, and an
     error in that comes out here. Raises TypeError for what is no instance of an orchestra class, when a field
-    holds no subsystem, for a hook that would have to be awaited, and for limits that are no such numbers.
+    holds no subsystem, for a hook that would have to be awaited, and for limits that are no such numbers;
+    `LinkError` for what cannot be linked.
     """
     _check_hook("dead_letters", dead_letters, "a stop", "letters.append")
     _check_hook("on_congestion", on_congestion, "a send", "changes.append")
     _check_hook("on_gridlock", on_gridlock, "a send", "gridlocks.append")
+    _check_hook("on_peer", on_peer, "what arrives", "changes.append")
     threads = _thread_options(slow_handler, pool_threads)
-    return Starting(app, dead_letters, on_congestion, on_gridlock, threads)
+    return Starting(app, dead_letters, on_congestion, on_gridlock, threads, link, on_peer)
 
 
 def _check_hook(name: str, hook: Any, amid: str, example: str) -> None:
@@ -95,7 +111,12 @@ class Starting:
         on_congestion: CongestionHook | None,
         on_gridlock: GridlockHook | None,
         threads: dict[str, Any],
+        link: "Link | None" = None,
+        on_peer: PeerHook | None = None,
     ) -> None:
+        self._link = link
+        self._on_peer = on_peer
+        self._engine: Engine | None = None
         self._threads = threads
         self._app = app
         self._on_gridlock = on_gridlock
@@ -104,20 +125,48 @@ class Starting:
         self._running: Running | None = None
 
     async def __aenter__(self) -> Running:
+        declared = _plan_for(self._app, "start")
+        if self._link is None:
+            return self._start(declared, None)
+        from orchestra.link.engine import opened
+
+        mailbox = await opened(self._link, declared)
+        try:
+            running = self._start(declared, mailbox)
+        except BaseException:
+            await mailbox.close()
+            raise
+        return running
+
+    def _start(self, declared: Plan, mailbox: "Mailbox | None") -> Running:
         app = self._app
-        declared = _plan_for(app, "start")
         if _runs(app):
             raise RuntimeError(f"this {declared.name} runs already; make another instance, or stop it first")
         self._running = Running(declared)
         instances = instances_of(app, declared, self._running)
         plan, wiring = wiring_for(type(app), instances)
         pressure, gridlocks = Pressure(self._on_congestion), Gridlocks(self._on_gridlock)
+        if mailbox is None:
+            _check_all_here(plan, instances)
+        else:
+            from orchestra.link.engine import check_plan
+
+            check_plan(plan)
         ensemble = Ensemble(plan, Letters(self._hook), pressure, gridlocks, **self._threads)
         remakers = remakers_of(app, self._running, instances)
-        self._running.wire(assemble(app, plan, wiring, ensemble, instances, remakers))
+        absent: Mapping[str, Inbox] = {}
+        if mailbox is not None:
+            from orchestra.link.engine import Engine
+
+            self._engine = Engine(mailbox, ensemble, instances, self._on_peer)
+            absent = self._engine.inboxes
+        assembly = assemble(app, plan, wiring, ensemble, instances, remakers, absent)
+        self._running.wire(assembly)
         _running[id(app)] = app, ensemble
         ensemble.ended.add_done_callback(lambda _: _forget(app, ensemble))
         ensemble.launch()
+        if self._engine is not None:
+            self._engine.launch(assembly.recipients)
         return self._running
 
     async def __aexit__(
@@ -127,12 +176,31 @@ class Starting:
         traceback: TracebackType | None,
     ) -> None:
         assert self._running is not None
-        await self._running.leave(error)
+        try:
+            await self._running.leave(error)
+        finally:
+            if self._engine is not None:
+                await self._engine.closed()
+
+    @property
+    def waits(self) -> bool:
+        """Whether to enter it waits for other processes."""
+        return self._link is not None
 
     @property
     def left_behind(self) -> bool:
         """Whether the orchestra has ended and subsystems still run: those that a `StopTimeout` named."""
         return self._running is not None and self._running.left_behind
+
+
+def _check_all_here(plan: Plan, instances: Mapping[str, Any]) -> None:
+    """Refuse a field whose subsystem is in another process, where there is no link to any."""
+    for name, instance in instances.items():
+        if isinstance(instance, Elsewhere):
+            raise LinkError(
+                f"{plan.name}.{name} is Remote(), and there is no link to the process that hosts it: "
+                "start(..., link=ZenohLink(connect=['tcp/HOST:PORT']))"
+            )
 
 
 def _runs(app: Any) -> bool:
@@ -157,6 +225,8 @@ def run(
     slow_handler: float | None = SLOW,
     pool_threads: int | None = None,
     timeout: float = PATIENCE,
+    link: "Link | None" = None,
+    on_peer: PeerHook | None = None,
 ) -> None: ...
 @overload
 def run(
@@ -169,6 +239,8 @@ def run(
     slow_handler: float | None = SLOW,
     pool_threads: int | None = None,
     timeout: float = PATIENCE,
+    link: "Link | None" = None,
+    on_peer: PeerHook | None = None,
 ) -> Result | None: ...
 def run(
     app: Any,
@@ -180,6 +252,8 @@ def run(
     slow_handler: float | None = SLOW,
     pool_threads: int | None = None,
     timeout: float = PATIENCE,
+    link: "Link | None" = None,
+    on_peer: PeerHook | None = None,
 ) -> Any:
     """Run an orchestra as the whole program, in an event loop of its own, until it has ended.
 
@@ -187,10 +261,10 @@ def run(
     `async def main(running)` may drive it; when it returns, the orchestra drains and stops, and `run` returns
     its value.
 
-    The first SIGINT or SIGTERM stops the orchestra within `timeout` seconds (`main` is cancelled), and
-    `run` returns None; the second ends the process at once, with the signal's status. The same signal once
-    more within 0.15 s counts as one: some programs send it twice. Outside the main thread signals are left
-    alone. Raises the orchestra's error, and that of `main`; RuntimeError when an
+    The first SIGINT or SIGTERM stops the orchestra within `timeout` seconds (of several processes only this
+    one; `main` is cancelled), and `run` returns None; the second ends the process at once, with the signal's
+    status. The same signal once more within 0.15 s counts as one: some programs send it twice. Outside the
+    main thread signals are left alone. Raises the orchestra's error, and that of `main`; RuntimeError when an
     event loop runs already: there, use `start`.
     """
     try:
@@ -205,6 +279,8 @@ def run(
     limit("the timeout of run", timeout)
     starting = start(
         app,
+        link=link,
+        on_peer=on_peer,
         dead_letters=dead_letters,
         on_congestion=on_congestion,
         on_gridlock=on_gridlock,
@@ -224,13 +300,30 @@ async def _main(
     asked: asyncio.Event,
 ) -> Any:
     try:
-        async with starting as running:
+        async with AsyncExitStack() as stack:
+            running = await _entered(stack, starting, asked)
+            if running is None:
+                return None
             driving = asyncio.ensure_future(running.run_alone() if main is None else _drive(main, running))
             await _until_done_or_asked(driving, running, asked)
             return driving.result() if driving.done() else await _stop(driving, running, timeout)
     finally:
         if starting.left_behind:
             await _abandon_tasks()
+
+
+async def _entered(stack: AsyncExitStack, starting: Starting, asked: asyncio.Event) -> Running | None:
+    """Start within `stack`; None when a signal comes while that waits for other processes."""
+    if not starting.waits:
+        return await stack.enter_async_context(starting)
+    entering = asyncio.ensure_future(stack.enter_async_context(starting))
+    interrupted = asyncio.ensure_future(asked.wait())
+    await asyncio.wait([entering, interrupted], return_when=asyncio.FIRST_COMPLETED)
+    interrupted.cancel()
+    if not entering.done():
+        entering.cancel()
+        await asyncio.wait([entering])
+    return None if entering.cancelled() else entering.result()
 
 
 def _check_main(app: Any, main: Any) -> None:
@@ -276,7 +369,7 @@ async def _failure(running: Running) -> None:
 
 async def _stop(driving: "asyncio.Future[Any]", running: Running, timeout: float) -> None:
     """Stop within the limit, and cancel `main`: raise what went wrong with either."""
-    stopping = asyncio.ensure_future(running.stop(timeout))
+    stopping = asyncio.ensure_future(running.stop(timeout, everywhere=False))
     driving.cancel()
     within = None if timeout == math.inf else timeout + 2 * GRACE
     await asyncio.wait([driving, stopping], timeout=within)

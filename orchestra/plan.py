@@ -74,6 +74,7 @@ class SubsystemPlan:
     A sender is freed from this receiver when it has taken nothing for `evict_after` seconds; after
     `fairness` messages in a row from more urgent lanes one of a lower lane is taken; when it has failed
     it starts again as `restart` says. None is off. `blocking` is True when it lives in a thread of its own.
+    `remote` is True when another process hosts it; only a start knows that.
     `ways` is None but for an Actor that is wrapped: then it tells where each method that is called is. It is
     empty where only the instance tells what is called, and then there are no `handlers` and `hooks` yet.
     """
@@ -97,6 +98,7 @@ class SubsystemPlan:
     restart: Restart | None = None
     blocking: bool = False
     ways: Mapping[str, Way] | None = None
+    remote: bool = False
 
     @property
     def counts_bytes(self) -> bool:
@@ -208,6 +210,11 @@ class Plan:
             return route.boxed
         return boxed_receivers(message or kind, route.receivers, self.subsystems, names)
 
+    def leaves(self, kind: type) -> bool:
+        """Whether messages of exactly this class go to another process."""
+        route = self.route_of(kind)
+        return route is not None and any(self.subsystems[name].remote for name in route.receivers)
+
     def opens(self, name: str) -> bool:
         """Whether what the inbox `name` receives may be in a box."""
         if name in self.subsystems and self.subsystems[name].boxed == "auto":
@@ -223,12 +230,13 @@ def boxed_receivers(
 ) -> frozenset[str]:
     """Those of `receivers` for which a message type is boxed: its class decides, else the receiver.
 
-    Where that leaves it to the type ("auto"), what is declared of its fields decides.
+    Where that leaves it to the type ("auto"), what is declared of its fields decides. For a receiver in
+    another process every message is.
     """
     kind = class_of(message)
     switch = boxed_switch(kind)
     if switch is not None:
-        return frozenset(receivers if switch else ())
+        return frozenset(name for name in receivers if switch or subsystems[name].remote)
     boxed = {name: subsystems[name].boxed for name in receivers}
     if "auto" in boxed.values() and codec_of(kind, message, names).mutable is None:
         return frozenset(name for name, boxing in boxed.items() if boxing is True)

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, CycloptsError, Parameter, validators
 
 from orchestra import interrupts
+from orchestra.cli import cluster
 from orchestra.cli.boxes import codec_sources
 from orchestra.cli.errors import CommandError
 from orchestra.cli.findings import Level, findings_of
@@ -38,6 +39,8 @@ def _version() -> str:
 
 
 app = App(name="orchestra", help="Look at an orchestra class, check it, run it.", version=_version)
+for each in (cluster.serve, cluster.router, cluster.peers):
+    app.command(each)
 
 
 @app.command

@@ -76,6 +76,11 @@ def _codecs(plan: Plan, names: Mapping[str, Any] | None) -> Codecs:
     named = {class_of(message): message for message in (*sent, *received)}
     boxed = (kind for kind in named if plan.boxed_of(kind, named[kind], names))
     every = {kind: codec_of(kind, named[kind], names) for kind in boxed}
+    for kind, codec in every.items():
+        if plan.leaves(kind):
+            from orchestra.link.crossing import crossing
+
+            every[kind] = crossing(codec)
     return MappingProxyType({kind: codec for kind, codec in every.items() if codec.whole is None})
 
 
@@ -96,7 +101,7 @@ def _write(writer: Writer, plan: Plan, codecs: Codecs) -> Iterator[tuple[str, st
     """Write every function; yield role, subsystem and name of each."""
     writer.line(f'"""Wiring of {plan.module}.{plan.name}, generated from its declaration."""')
     for subsystem in plan.subsystems.values():
-        if not subsystem.wip:
+        if not subsystem.wip and not subsystem.remote:
             yield from _write_subsystem(writer, plan, codecs, subsystem)
     yield _outbox(writer, plan, codecs, OUTSIDE, "the outside", tuple(plan.routes))
     if plan.outgoing:

@@ -42,6 +42,7 @@ _WHY = {
     "stopped": "the orchestra stopped before it was handled",
     "finished": "its receiver had finished",
     "timer": "the timer that was to send it ended before",
+    "lost": "it was on its way to another process, and nobody knows whether it arrived",
 }
 
 
@@ -188,6 +189,14 @@ class Asks:
     def dismiss(self, pending: Pending) -> None:
         """None has it any more, or nobody waits for it."""
         self._guests.pop(pending, None)
+
+    def open_for_another(self, pending: Pending) -> None:
+        """Somebody in another process asks, and this stands for its ask."""
+        self._open[pending] = None
+
+    def closed_for_another(self, pending: Pending) -> None:
+        """It has its outcome."""
+        self._open.pop(pending, None)
 
     def count_late(self, pending: Pending) -> None:
         """An answer came too late."""

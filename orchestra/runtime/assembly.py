@@ -39,6 +39,7 @@ class Assembly:
     try_send: Verb
     ask: Verb
     outgoing: Outgoing | None
+    recipients: Recipients
 
 
 def assemble(
@@ -53,7 +54,8 @@ def assemble(
     """Wire an orchestra and the instances of its subsystems; nothing runs yet.
 
     `remakers` has what makes a fresh instance for a restart, where the same one is not to serve again;
-    `absent` the inboxes of those that do not run, in a test of the others.
+    `absent` the inboxes of those that do not run: in a test of the others, or because another process hosts
+    them.
     """
     for name, subsystem in plan.subsystems.items():
         if not subsystem.wip and name not in absent:
@@ -79,7 +81,7 @@ def assemble(
             (*before, *(sender for sender in plan.subsystems[name].senders if sender in ensemble.inboxes)),
         )
     send, try_send = wiring.outboxes[OUTSIDE](outside, receivers, ensemble.scheduler)
-    return Assembly(ensemble, send, try_send, partial(ensemble.asks.ask, outside, None), outgoing)
+    return Assembly(ensemble, send, try_send, partial(ensemble.asks.ask, outside, None), outgoing, recipients)
 
 
 def _make_outgoing(
@@ -103,7 +105,9 @@ def _events_part(app: Any, plan: Plan, ensemble: Ensemble, post: Post) -> Part:
     inbox = ensemble.make_inbox(EVENTS, lanes)
     inbox.serial = True
     part = Part(EVENTS, None, app, inbox, ensemble.scheduler, ensemble)
-    conductor = LiveConductor(plan, ensemble.inboxes.values(), post, ensemble.closed_when_stopping)
+    conductor = LiveConductor(
+        plan, ensemble.inboxes.values(), post, ensemble.closed_when_stopping, ensemble.afar
+    )
     part.serve = partial(serve_events, inbox, partial(app.on_event, conductor))
     return part
 

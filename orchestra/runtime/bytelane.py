@@ -10,6 +10,7 @@ behind a large one. The bytes of a place that was granted are kept for it.
 
 import asyncio
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 from orchestra.box import BOXES
@@ -72,6 +73,14 @@ class ByteLane(Lane):
             self._around.arrived()
             return True
         return False
+
+    def take_over(self, entries: Iterable[Any]) -> None:
+        """Put entries for which room was kept elsewhere; they count their bytes from now on."""
+        for entry in entries:
+            size = size_of(entry)
+            self.held += size
+            self._sizes.append(size)
+            self.queue.append(entry)
 
     def displace(self, entry: Any) -> bool:
         """Put an entry in place of as many of the oldest ones as needed; False when the lane is not open."""

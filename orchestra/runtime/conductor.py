@@ -9,38 +9,59 @@ from orchestra.errors import Closed, SubsystemStalled
 from orchestra.overflow import Overflow
 from orchestra.plan import Plan
 from orchestra.priority import Priority
+from orchestra.runtime.afar import Afar
 from orchestra.runtime.clock import limit
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.post import Post
 from orchestra.runtime.threads.inbox import held
 
 
-async def broadcast(inboxes: Iterable[Inbox], signal: Any, timeout: float | None) -> None:
+async def broadcast(
+    inboxes: Iterable[Inbox], signal: Any, timeout: float | None, afar: Afar | None = None
+) -> None:
     """Put a signal into every inbox that is not shut, then wait until all are within their capacity.
 
-    Nothing is awaited before every inbox has it, so no subsystem runs between the first and the last.
+    Nothing is awaited before every inbox has it, so no subsystem runs between the first and the last. Those
+    `afar` are told then too, and waited for.
     """
-    told = [inbox for inbox in inboxes if not inbox.shut]
-    with held(told):
-        for inbox in told:
-            inbox.signal(signal)
+    packed = None if afar is None else afar.pack(signal)
+    told = put(inboxes, signal)
     over = [future for inbox in told if (future := inbox.over_capacity()) is not None]
+    if afar is not None and (others := afar.tell(packed)) is not None:
+        over.append(others)
     if not over:
         return
     await asyncio.wait(over, timeout=timeout)
     stalled = [inbox.name for inbox in told if inbox.unread > inbox.signal_capacity]
+    if afar is not None:
+        stalled += afar.stalled(packed)
     if stalled and timeout is not None:
         raise SubsystemStalled(stalled, timeout)
+
+
+def put(inboxes: Iterable[Inbox], signal: Any) -> list[Inbox]:
+    """Put a signal into every inbox that is not shut, at once; gives those."""
+    told = [inbox for inbox in inboxes if not inbox.shut]
+    with held(told):
+        for inbox in told:
+            inbox.signal(signal)
+    return told
 
 
 class LiveConductor(Conductor[Any]):
     """What `on_event` is given."""
 
-    __slots__ = ("_inboxes", "_plan", "_post", "_stopping")
+    __slots__ = ("_afar", "_inboxes", "_plan", "_post", "_stopping")
 
     def __init__(
-        self, plan: Plan, inboxes: Iterable[Inbox], post: Post, stopping: Callable[[], Closed | None]
+        self,
+        plan: Plan,
+        inboxes: Iterable[Inbox],
+        post: Post,
+        stopping: Callable[[], Closed | None],
+        afar: Afar | None = None,
     ) -> None:
+        self._afar = afar
         self._plan = plan
         self._inboxes = tuple(inboxes)
         self._post = post
@@ -51,7 +72,7 @@ class LiveConductor(Conductor[Any]):
         within = limit("the timeout of broadcast", timeout)
         if (closed := self._stopping()) is not None:
             raise closed
-        await broadcast(self._inboxes, signal, within)
+        await broadcast(self._inboxes, signal, within, self._afar)
 
     async def send(
         self, message: Any, *, priority: Priority | None = None, overflow: Overflow | None = None

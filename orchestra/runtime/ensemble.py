@@ -12,6 +12,7 @@ from typing import Any
 from orchestra.errors import Closed, NoReply, OrchestraError, StopTimeout
 from orchestra.plan import LanePlan, Plan
 from orchestra.runtime import forking
+from orchestra.runtime.afar import Afar
 from orchestra.runtime.asks import Asks
 from orchestra.runtime.clock import Clock, Handle, LoopClock
 from orchestra.runtime.endings import Group, ending, groups_of
@@ -82,6 +83,7 @@ class Ensemble:
         self.outgoing_senders: Collection[str] = ()
         self.error: Exception | None = None
         self.sealed = False
+        self.afar: Afar | None = None
         self.ended: asyncio.Future[None] = self.loop.create_future()
         self._senders: dict[str, tuple[str, ...]] = {}
         self._groups: tuple[Group, ...] | None = None
@@ -140,7 +142,7 @@ class Ensemble:
         if self._slow_handler is not None:
             self._watch = Watch(self.scheduler, get_ident(), self._slow_handler, self._names)
             watcher.add(self._watch)
-        if not self.parts:
+        if not self.parts and self.afar is None:
             self._end()
 
     def _names(self) -> dict[int, str]:
@@ -153,6 +155,8 @@ class Ensemble:
         """Nothing more comes from outside: inboxes end one after the other, as the rest finishes or rests."""
         if self.phase is Phase.OPEN:
             self._enter(Phase.DRAINING)
+            if self.afar is not None:
+                self.afar.drain()
             self.timers.cancel_all()
             self.scheduler.on_rest = self._settle
             self.scheduler.poke()
@@ -178,11 +182,16 @@ class Ensemble:
                 part.stop(failure)
             if self.outgoing is not None:
                 self.outgoing.keep(failure)
+            if self.afar is not None:
+                self.afar.stopping()
+                self.loop.call_soon(self._end_if_over)  # it may have no part of its own
         self._set_deadline(timeout)
 
     def stop_unless_stopping(self) -> None:
         """Stop as for `ctx.stop()`: once a stop has begun it changes nothing, not the limit either."""
         if self.phase in (Phase.OPEN, Phase.DRAINING):
+            if self.afar is not None:
+                self.afar.stop(PATIENCE)
             self.begin_stop()
 
     def disown(self) -> None:
@@ -268,6 +277,8 @@ class Ensemble:
         self.asks.left(part.inbox, error)
         self._finished.add(part.name)
         self._groups = None
+        if self.afar is not None:
+            self.afar.finished(part.name)
         if self.outgoing is not None and self._finished.issuperset(self.outgoing_senders):
             self.outgoing.end()
         if not self._end_if_over():
@@ -298,16 +309,39 @@ class Ensemble:
     def _settle(self) -> None:
         if self.phase is not Phase.DRAINING and not (self.sealed and self.phase is Phase.OPEN):
             return
+        if self.afar is not None and not self.afar.released:
+            return
+        if not self.parts and self._end_if_over():
+            return
         if EVENTS not in self.parts or EVENTS in self._finished:
             for inbox in self.inboxes.values():
                 if not inbox.silent:
                     inbox.fall_silent()
         if self._groups is None:
-            self._groups = groups_of({part.name: self._living_senders(part) for part in self._running()})
+            senders = {part.name: self._living_senders(part) for part in self._running()}
+            if self.afar is not None:
+                senders = self._with_those_afar(senders, self.afar)
+            self._groups = groups_of(senders)
         with held(self.inboxes.values()):
             for name in ending(self._groups, self._rests, self._awaited):
-                if not self.parts[name].inbox.over:
+                if name in self.parts and not self.parts[name].inbox.over:
                     self.parts[name].inbox.end()
+
+    def _with_those_afar(self, senders: dict[str, tuple[str, ...]], afar: Afar) -> dict[str, tuple[str, ...]]:
+        """Who may send to whom over all processes, as far as it has not finished."""
+        others = afar.unfinished
+        living = others.keys() | senders.keys()
+        every: dict[str, Collection[str]] = {
+            name: (*those, *self.plan.subsystems[name].senders) if name != EVENTS else ()
+            for name, those in senders.items()
+        }
+        every |= others
+        return {name: tuple(each for each in those if each in living) for name, those in every.items()}
+
+    def others_changed(self) -> None:
+        """Parts in other processes have finished: look again which inboxes end."""
+        self._groups = None
+        self.scheduler.poke()
 
     def _end_if_over(self) -> bool:
         """End when every part has finished, and so has every function in a thread of the pool."""
@@ -324,6 +358,8 @@ class Ensemble:
         return tuple(sender for sender in self._senders[part.name] if sender not in self._finished)
 
     def _rests(self, name: str) -> bool:
+        if name not in self.parts:
+            return True  # it is in another process, and all rested before anything was to end
         return self.parts[name].inbox.resting and not self.timers.active(name)
 
     def _awaited(self, name: str) -> bool:
@@ -331,6 +367,8 @@ class Ensemble:
 
         A source receives nothing but signals, so for it the end means only that it should stop.
         """
+        if name not in self.parts:
+            return False
         part = self.parts[name]
         source = part.plan is not None and not (part.plan.consumes or part.plan.subscribes)
         if (source and not part.inbox.resting) or self.timers.active(name):

@@ -207,6 +207,11 @@ class Lane:
         return len(self.waiting) + len(self._granted)
 
     @property
+    def senders_granted(self) -> int:
+        """How many of those have a place that is kept for them."""
+        return len(self._granted)
+
+    @property
     def longest(self) -> int:
         """The longest that the queue was seen, in messages."""
         return self.capacity if self.displaced else max(self.peak, len(self.queue))

@@ -43,7 +43,8 @@ class Way:
     `wip` are the receivers that are only planned, `replies` the fields that may hold a reply. `lane` is the
     one to which every message goes that comes without a level, as it is; None where that has to be decided.
     `boxes` are the lanes into each of which a box goes as it is; empty where more has to be decided.
-    `counts_bytes` says that it may go into a lane that counts the bytes of its box.
+    `counts_bytes` says that it may go into a lane that counts the bytes of its box, `leaves` that it goes to
+    another process.
     """
 
     kind: type
@@ -55,6 +56,7 @@ class Way:
     lane: Lane | None = None
     boxes: tuple[Lane, ...] = ()
     counts_bytes: bool = False
+    leaves: bool = False
 
     def receivers_at(self, places: Places) -> tuple[str, ...]:
         """Those who are to get a message; those who drop it only when there is nobody else."""
@@ -195,6 +197,10 @@ class Post:
             if type(message) is not kind:
                 raise BoxError(kind, "", f"it is a {type(message).__qualname__} that stands for one", message)
             box = way.codec.seal(message)
+        elif box is not None and way.leaves:
+            from orchestra.link.crossing import check
+
+            check(box, message)
         places = []
         for inbox in way.inboxes:
             level = priority
@@ -269,8 +275,13 @@ class Post:
         declared = route.message if kind is route.kind else None
         boxed = self._plan.boxed_of(kind)
         codec = codec_of(kind, declared) if boxed else None
+        leaves = codec is not None and self._plan.leaves(kind)
+        if codec is not None and leaves:
+            from orchestra.link.crossing import crossing
+
+            codec = crossing(codec)
         replies = route.replies if kind is route.kind else reply_fields(kind)
-        if codec is None or codec.whole:
+        if codec is None or (codec.whole and not leaves):
             alone = inboxes[0] if len(inboxes) == 1 and not wip else None
             lane = None if alone is None or alone.level else alone.by_priority.get(Priority.NORMAL)
             return Way(kind, inboxes, frozenset(), None, wip, replies, lane)
@@ -279,9 +290,11 @@ class Post:
             inbox.by_priority[Priority.NORMAL] for inbox in inboxes if Priority.NORMAL in inbox.by_priority
         )
         all_boxed = boxed == set(names) and len(lanes) == len(inboxes)
-        more = wip or replies or counts or any(inbox.level for inbox in inboxes)
+        more = wip or replies or counts or leaves or any(inbox.level for inbox in inboxes)
         boxes = lanes if all_boxed and not more else ()
-        return Way(kind, inboxes, boxed, codec, wip, replies, boxes=boxes, counts_bytes=counts)
+        return Way(
+            kind, inboxes, boxed, codec, wip, replies, boxes=boxes, counts_bytes=counts, leaves=leaves
+        )
 
     def _undeclared(self, kind: type, message: Any, why: str) -> UndeclaredMessage:
         text = f"{kind.__qualname__} cannot be sent: {why}"

@@ -121,6 +121,10 @@ class Recipients:
                 None,
                 subsystem.name,
             )
+        return self.to(kind)
+
+    def to(self, kind: type) -> LiveRecipient:
+        """The recipient of a class of messages."""
         made = self._made.get(kind)
         if made is None:
             post = Post(

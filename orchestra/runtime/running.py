@@ -10,6 +10,7 @@ from orchestra.overflow import Overflow
 from orchestra.plan import Plan
 from orchestra.priority import Priority
 from orchestra.reply import Reply
+from orchestra.runtime.afar import Peer
 from orchestra.runtime.assembly import Assembly
 from orchestra.runtime.clock import limit
 from orchestra.runtime.conductor import broadcast, check_event, check_signal
@@ -120,7 +121,7 @@ class Running:
         check_signal(self._ensemble.plan, signal)
         within = limit("the timeout of broadcast", timeout)
         self._check_open(signal)
-        await broadcast(self._ensemble.inboxes.values(), signal, within)
+        await broadcast(self._ensemble.inboxes.values(), signal, within, self._ensemble.afar)
 
     async def event(self, event: Any) -> None:
         """Queue an event for `on_event`, waiting while `event_capacity` events are queued.
@@ -156,8 +157,10 @@ class Running:
             self._ensemble.stop_unless_stopping()
         await self._ended()
 
-    async def stop(self, timeout: float = PATIENCE) -> None:
+    async def stop(self, timeout: float = PATIENCE, *, everywhere: bool = True) -> None:
         """Tell every subsystem to stop, at once, and wait until all have.
+
+        In an orchestra of several processes that is so in all; `everywhere=False` stops only this one.
 
         A handler that runs may finish within `timeout` seconds; nobody takes another message, and what is
         queued goes to the dead letters. Then all that still run are cancelled, and after a short grace
@@ -167,8 +170,15 @@ class Running:
         """
         self._check_outside("stop")
         limit("the timeout of stop", timeout)
+        afar = self._ensemble.afar if everywhere else None
+        if afar is not None:
+            afar.stop(timeout)
         self._ensemble.begin_stop(timeout)
-        await self._ended()
+        try:
+            await self._ended()
+        finally:
+            if afar is not None:
+                await afar.others_ended(timeout)
 
     async def wait(self) -> None:
         """Wait until the orchestra has ended; raise its error, each time. It does not make it end."""
@@ -199,6 +209,10 @@ class Running:
         parts = self._ensemble.parts
         return MappingProxyType({name: parts[name].instance for name in self._ensemble.inboxes})
 
+    def peers(self) -> Mapping[str, Peer]:
+        """The other processes of this orchestra, by name, as this one sees them; none without a link."""
+        return MappingProxyType({} if self._ensemble.afar is None else self._ensemble.afar.peers())
+
     def threadsafe(self) -> Threadsafe:
         """A handle for threads that are not the orchestra's: its verbs wait by sleeping."""
         return Threadsafe(self, self._ensemble.door)
@@ -208,20 +222,24 @@ class Running:
 
         A synchronous Actor counts what it takes once in a batch of at most 32 messages, so within its own
         handlers `sent` and `received` may lag behind by that many. While a thread takes a message from its
-        inbox, both may lag behind by that one.
+        inbox, both may lag behind by that one. Of a subsystem in another process it tells what this process
+        has sent there: `received` is what has left it, `queued` what waits here for room over there.
         """
         planned = self._ensemble.dropped
+        afar = {} if self._ensemble.afar is None else self._ensemble.afar.inboxes
         return MappingProxyType(
             {
                 name: read_planned(planned[name])
                 if name in planned
+                else read_meters(afar[name])
+                if name in afar
                 else read_meters(
                     self._ensemble.inboxes[name],
                     self._ensemble.parts[name].lives.restarts,
                     self._ensemble.asks.late[name],
                 )
                 for name in self._ensemble.plan.subsystems
-                if name in planned or name in self._ensemble.inboxes
+                if name in planned or name in afar or name in self._ensemble.inboxes
             }
         )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import bars, box, memory, peers, scale
+from benchmarks import bars, box, link, memory, peers, scale
 from benchmarks.harness import Case, Group, Lead, measure
 
 
@@ -174,6 +174,17 @@ def test_scale_measures_each_size(monkeypatch: pytest.MonkeyPatch) -> None:
         found = measure(group, 1)
         assert all(result.cost > 0 for result in found.results)
         assert found.results[0].ratio == 1.0
+
+
+@pytest.mark.usefixtures("one_round")
+def test_link_measures_each_capacity_beside_plain_zenoh(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    groups = link.groups(count=500, million=500, seconds=0.1, rounds=1)
+    monkeypatch.setitem(command.GROUPS, "link", lambda quick: groups)
+    names = _names(tmp_path, "link")
+    assert names >= {bars.PLAIN_ZENOH, *(bars.linked(capacity) for capacity in bars.LINKED)}
+    assert names >= {bars.LINKED_ASK, bars.URGENT_HALF, bars.URGENT_MOST, bars.RECOVERY, bars.FULLEST}
 
 
 def test_the_groups_of_one_name_go_into_one_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

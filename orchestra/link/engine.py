@@ -1,0 +1,660 @@
+"""What ties a running orchestra to its parts in other processes.
+
+It belongs to the event loop. What comes from others is read in turns, control before messages and urgent ones
+before the rest; a clock ticks for what was not answered; at the end of the orchestra it says goodbye and
+closes the session.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from time import monotonic
+from typing import Any
+
+from orchestra.box import Box
+from orchestra.link import digest, inlet, outlet, wire
+from orchestra.link.crossing import check_plan
+from orchestra.link.inlet import Inlet
+from orchestra.link.keys import Epoch, Sign, sender_of, sign_of
+from orchestra.link.mailbox import CLOSING, Link, Mailbox, opened
+from orchestra.link.outlet import Outlet
+from orchestra.link.parcels import Kinds
+from orchestra.link.peers import Neighbour, State
+from orchestra.link.questions import Questions
+from orchestra.link.rest import Rest
+from orchestra.link.signals import Packed, Signals
+from orchestra.link.wire import Control, Malformed
+from orchestra.priority import Priority
+from orchestra.runtime.afar import Peer
+from orchestra.runtime.conductor import put
+from orchestra.runtime.ensemble import Ensemble
+from orchestra.runtime.inbox import Inbox
+from orchestra.runtime.letters import DeadLetter
+from orchestra.runtime.lifecycle import Phase
+from orchestra.runtime.log import logger
+from orchestra.runtime.recipients import Recipients
+
+__all__ = ["Engine", "Link", "Mailbox", "check_plan", "opened"]
+
+TICK = 0.1
+"""Seconds between two looks at what was not answered."""
+
+LATER = 0.01
+"""Seconds after which a sender is told what has arrived, where nothing else is to be told to it before."""
+
+PATIENCE = 0.5
+"""Seconds after which what was not answered is asked again."""
+
+SLICE = 0.002
+"""Seconds after which reading gives the loop back."""
+
+FAREWELL = 1.0
+"""Seconds that the end waits for others to say what has arrived."""
+
+PATIENT = 10.0
+"""Seconds that a process which has ended in a drain stays linked for the others."""
+
+KNOWN = 256
+"""Processes that are gone and still known, in case they come back."""
+
+
+class Engine:
+    """The link of one running orchestra; what `Ensemble.afar` is."""
+
+    def __init__(
+        self,
+        mailbox: Mailbox,
+        ensemble: Ensemble,
+        instances: Mapping[str, Any],
+        on_peer: Callable[[Peer], object] | None,
+    ) -> None:
+        plan = self._plan = ensemble.plan
+        self._mailbox = mailbox
+        self.ensemble = ensemble
+        self.loop = ensemble.loop
+        self._on_peer = on_peer
+        self._names = tuple(plan.subsystems)
+        self._hosts = tuple(name for name, each in plan.subsystems.items() if not (each.remote or each.wip))
+        self.process = mailbox.link.name or "-".join(self._hosts) or plan.name
+        self._description = digest.described(plan)
+        self._digest = digest.digest(self._description)
+        self._kinds = Kinds(plan)
+        self.neighbours: dict[Epoch, Neighbour] = {}
+        self._questions = Questions(plan, ensemble.asks)
+        self._signals = Signals(
+            mailbox.epoch, self._kinds, self.loop, self.here, self._put_signal, self._caught_up
+        )
+        self._rest = Rest(self)
+        self._outlets = self._make_outlets(instances)
+        self._inlets: dict[int, Inlet] = {}
+        self._soon: dict[Callable[[], None], None] = {}
+        self._later: dict[Callable[[], None], None] = {}
+        self._refused_noise = 0
+        self._ticker: asyncio.TimerHandle | None = None
+        self._reading = False
+        self._closing: asyncio.Task[None] | None = None
+        self._held_since = 0.0
+        self._stop_told = False
+        self._lingers = 0.0
+        ensemble.afar = self
+
+    # the start
+
+    @property
+    def inboxes(self) -> Mapping[str, Inbox]:
+        """What stands here for the inboxes of subsystems elsewhere."""
+        return {name: each.inbox for name, each in self._outlets.items()}
+
+    def launch(self, recipients: Recipients) -> None:
+        """Everything is wired: let others know of this process."""
+        self._questions.recipient = recipients.to
+        around = inlet.Surroundings(
+            self._kinds, self._signals.seen, self._questions.back, self._do_soon, self._do_later, self._noise
+        )
+        for place, name in enumerate(self._names):
+            if name in self._hosts:
+                inbox = self.ensemble.inboxes[name]
+                self._inlets[place] = Inlet(name, place, inbox, self._plan, around)
+        self.ensemble.ended.add_done_callback(lambda _: self._begin_to_close())
+        self._mailbox.look = self._look
+        announcing = self.loop.run_in_executor(None, self._mailbox.announce, self.process, self._hosts)
+        announcing.add_done_callback(_log_failure)
+        self._ticker = self.loop.call_later(TICK, self._tick)
+        self._look()
+
+    def _make_outlets(self, instances: Mapping[str, Any]) -> dict[str, Outlet]:
+        around = outlet.Surroundings(
+            kinds=self._kinds,
+            signals=lambda: self._signals.seen,
+            out=self._questions.out,
+            lost=self._bury,
+            put_in_thread=self._put_in_thread,
+            now=self.loop.time,
+        )
+        made: dict[str, Outlet] = {}
+        for place, (name, subsystem) in enumerate(self._plan.subsystems.items()):
+            if subsystem.remote:
+                inbox = self.ensemble.make_inbox(
+                    name, subsystem.lanes, subsystem.signal_capacity, subsystem.evict_after
+                )
+                if subsystem.has_priority:
+                    kind: Any = subsystem.kind
+                    inbox.level = kind.priority
+                made[name] = Outlet(name, place, inbox, instances[name], around)
+        return made
+
+    # what the ensemble asks of those afar
+
+    @property
+    def released(self) -> bool:
+        """Whether all of them were found at rest in a drain, or there is nobody."""
+        return self._rest.released
+
+    @property
+    def unfinished(self) -> Mapping[str, Collection[str]]:
+        """The subsystems of others that have not finished, with those who may send to them."""
+        names = {
+            name
+            for each in self.here()
+            for name in each.hosts
+            if name not in each.finished and name in self._outlets
+        }
+        return {name: self._plan.subsystems[name].senders for name in names}
+
+    def peers(self) -> Mapping[str, Peer]:
+        """The other processes by name; of those with one name, all but the first with their epoch."""
+        found: dict[str, Peer] = {}
+        for each in self.neighbours.values():
+            if each.state is not State.GONE:
+                name = each.process if each.process not in found else f"{each.process}/{each.epoch:016x}"
+                found[name] = self._peer(each)
+        return found
+
+    def pack(self, signal: Any) -> Packed:
+        return self._signals.pack(signal)
+
+    def tell(self, packed: Packed) -> "asyncio.Future[None] | None":
+        return self._signals.tell(packed)
+
+    def stalled(self, packed: Packed) -> list[str]:
+        return list(dict.fromkeys(name for names in packed.unread.values() for name in names))
+
+    def stop(self, timeout: float) -> None:
+        """Tell all others to stop."""
+        self._stop_told = True
+        self._lingers = max(self._lingers, timeout + FAREWELL)
+        for each in self.here():
+            each.tell(wire.Stop(timeout))
+
+    def stopping(self) -> None:
+        """This process stops: what is queued for others still goes out."""
+        for each in self._outlets.values():
+            each.stop()
+
+    def drain(self) -> None:
+        self._lingers = max(self._lingers, PATIENT)
+        for each in self.here():
+            each.tell(wire.Drain())
+        self._rest.begin()
+
+    def finished(self, name: str) -> None:
+        self._rest.finished(name)
+
+    async def others_ended(self, timeout: float) -> None:
+        """Wait until the others have ended, `timeout` seconds and a little at most."""
+        self._begin_to_close()
+        assert self._closing is not None
+        await asyncio.wait([self._closing], timeout=timeout + CLOSING + 2 * FAREWELL)
+
+    # what others say
+
+    def _look(self) -> None:
+        """Read what has come, for no longer than a slice; the rest at the next turn."""
+        if self._reading or self._mailbox.look is None:
+            return
+        self._read()
+
+    def _read(self) -> None:
+        self._reading = False
+        mailbox = self._mailbox
+        if mailbox.look is None:
+            return
+        began = monotonic()
+        while True:
+            while mailbox.signs:
+                self._sign(*mailbox.signs.popleft())
+            while mailbox.control:
+                key, payload, _ = mailbox.control.popleft()
+                self._control(key, payload)
+            arrivals = next((arrivals for arrivals in mailbox.levels.values() if arrivals), None)
+            if arrivals is None:
+                return
+            self._messages(*arrivals.popleft())
+            if monotonic() - began > SLICE:
+                self._reading = True
+                self.loop.call_soon(self._read)
+                return
+
+    def _messages(self, key: str, payload: bytes, attachment: bytes) -> None:
+        neighbour = self._sender(key)
+        if neighbour is None or neighbour.state is not State.HERE:
+            if neighbour is not None and neighbour.state is State.AWAY:
+                self._came_back(neighbour)
+            else:
+                self._refused_noise += 1
+                return
+        try:
+            header = wire.read_header(attachment)
+            found = self._inlets.get(header.subsystem)
+            if found is None:
+                raise Malformed(f"messages for a subsystem that does not run here, number {header.subsystem}")
+            found.packet(neighbour, header, payload)
+        except Malformed as error:
+            self._noise(neighbour, str(error))
+
+    def _control(self, key: str, payload: bytes) -> None:
+        epoch = sender_of(key)
+        if epoch is None or epoch == self._mailbox.epoch:
+            return
+        neighbour = self.neighbours.get(epoch)
+        try:
+            control = wire.read_control(payload)
+            if isinstance(control, wire.Hello):
+                self._hello(epoch, control)
+            elif neighbour is None:
+                self._refused_noise += 1
+            else:
+                self._handle(neighbour, control)
+        except Malformed as error:
+            if neighbour is None:
+                self._refused_noise += 1
+            else:
+                self._noise(neighbour, str(error))
+
+    def _handle(self, neighbour: Neighbour, control: Control) -> None:
+        match control:
+            case wire.Declares():
+                self._declares(neighbour, control)
+            case wire.Refuses():
+                self._refuse(neighbour, f"it refuses this process: {control.why}", tell=False)
+            case _ if neighbour.state in (State.MET, State.REFUSED):
+                return
+            case wire.Bye():
+                self._news(neighbour, control.lanes)
+                self._gone(neighbour, "it has ended")
+            case _:
+                if neighbour.state is not State.HERE:
+                    self._came_back(neighbour)
+                self._handle_friend(neighbour, control)
+
+    def _handle_friend(self, neighbour: Neighbour, control: Control) -> None:  # noqa: C901 - a table in code
+        match control:
+            case wire.Grants():
+                self._news(neighbour, control.lanes)
+            case wire.AsksBack():
+                self._asks_back(neighbour, control)
+            case wire.GivesBack():
+                lanes = self._inlet_of(control.subsystem).lanes
+                level = Priority(control.level)
+                if level in lanes:
+                    lanes[level].returned(neighbour, control.round, control.limit)
+            case wire.Told():
+                self._signals.came(neighbour, control)
+            case wire.Missed():
+                self._signals.again(neighbour, control.number)
+            case wire.Seen():
+                self._signals.was_seen(neighbour, control)
+            case wire.Answer() | wire.Failure():
+                self._questions.answered(neighbour, control)
+            case wire.Stop():
+                neighbour.tell(wire.Ending())
+                neighbour.ending = True
+                timeout = min(max(control.timeout, 0.0), 3600.0)
+                self._stop_told = True
+                self._lingers = max(self._lingers, timeout + FAREWELL)
+                self.ensemble.begin_stop(timeout)
+            case wire.Ending():
+                neighbour.ending = True
+            case wire.Drain():
+                neighbour.ending = True
+                self.ensemble.close_outside()
+            case wire.HowQuiet():
+                neighbour.tell(self._rest.told(control.number))
+            case wire.Quiet():
+                neighbour.noticed = control
+            case wire.Finished():
+                neighbour.finished = neighbour.finished.union(control.names)
+                self.ensemble.others_changed()
+            case _:
+                raise Malformed(f"a {type(control).__name__} at the wrong time")
+
+    def _news(self, neighbour: Neighbour, lanes: list[wire.LaneNews]) -> None:
+        for news in lanes:
+            found = self._outlet_of(news.subsystem)
+            for place, lane in enumerate(found.inbox.lanes):
+                if lane.priority == news.level:
+                    found.news(neighbour, place, news)
+
+    def _asks_back(self, neighbour: Neighbour, asked: wire.AsksBack) -> None:
+        found = self._outlet_of(asked.subsystem)
+        for place, lane in enumerate(found.inbox.lanes):
+            if lane.priority == asked.level:
+                kept = found.give_back(neighbour, place, asked.round, asked.limit)
+                if kept is not None:
+                    neighbour.tell(wire.GivesBack(asked.subsystem, asked.level, asked.round, kept))
+
+    def _outlet_of(self, place: int) -> Outlet:
+        name = self._names[place] if place < len(self._names) else None
+        if name not in self._outlets:
+            raise Malformed(f"news of a subsystem that is not elsewhere, number {place}")
+        return self._outlets[name]
+
+    def _inlet_of(self, place: int) -> Inlet:
+        if place not in self._inlets:
+            raise Malformed(f"something for a subsystem that does not run here, number {place}")
+        return self._inlets[place]
+
+    def _sender(self, key: str) -> Neighbour | None:
+        epoch = sender_of(key)
+        return None if epoch is None else self.neighbours.get(epoch)
+
+    def _noise(self, neighbour: Neighbour, what: str) -> None:
+        """Something came that is not as it should be: count it, and tell of the first."""
+        neighbour.noise += 1
+        if not neighbour.noise_told:
+            neighbour.noise_told = True
+            logger.warning("refused something from %s: %s; the next ones are only counted", neighbour, what)
+
+    # who is there
+
+    def _sign(self, key: str, alive: bool) -> None:
+        sign = sign_of(key)
+        if sign is None or sign.epoch == self._mailbox.epoch:
+            return
+        if alive:
+            neighbour = self._meet(sign)
+            neighbour.alive = True
+            if neighbour.state is State.REFUSED:
+                return
+            self._greet(neighbour, back=True)
+            return
+        gone = self.neighbours.get(sign.epoch)
+        if gone is None:
+            return
+        gone.alive = False
+        if gone.state is State.HERE:
+            self._become(gone, State.AWAY, "nothing is heard of it")
+            gone.away_at = self.loop.time()
+            self._hosts_changed(gone)
+        elif gone.state in (State.MET, State.REFUSED):
+            self._become(gone, State.GONE, "it has ended")
+
+    def _meet(self, sign: Sign) -> Neighbour:
+        neighbour = self.neighbours.get(sign.epoch)
+        if neighbour is None:
+            neighbour = Neighbour(sign.process, sign.epoch, self._mailbox.keys, self._mailbox.session)
+            self.neighbours[sign.epoch] = neighbour
+            self._forget_old()
+        return neighbour
+
+    def _forget_old(self) -> None:
+        gone = [epoch for epoch, each in self.neighbours.items() if each.state is State.GONE]
+        for epoch in gone[: max(0, len(gone) - KNOWN)]:
+            del self.neighbours[epoch]
+
+    def _greet(self, neighbour: Neighbour, *, back: bool) -> None:
+        neighbour.tell(wire.Hello(self.process, self._digest, list(self._hosts), self._signals.count, back))
+
+    def _hello(self, epoch: Epoch, hello: wire.Hello) -> None:
+        neighbour = self._meet(Sign(hello.process, epoch))
+        neighbour.process = hello.process
+        neighbour.hosts = tuple(name for name in hello.hosts if name in self._plan.subsystems)
+        if hello.digest != self._digest:
+            neighbour.tell(wire.Declares(self._description))
+            self._refuse(neighbour, "it declares another orchestra", tell=False)
+            return
+        if hello.back:
+            self._greet(neighbour, back=False)
+        self._signals.greeted(neighbour, hello.signals)
+        self._welcome(neighbour)
+
+    def _welcome(self, neighbour: Neighbour) -> None:
+        """A process that is one of ours is there, for the first time or again."""
+        if neighbour.state is not State.HERE:
+            if not self._is_wanted(neighbour):
+                return
+            self._become(neighbour, State.HERE)
+        for name in neighbour.hosts:
+            if name in self._outlets:
+                self._outlets[name].host_came(neighbour)
+        self._hosts_changed(neighbour)
+        for place, found in self._inlets.items():
+            if self._names[place] not in neighbour.hosts:
+                for lane in found.lanes.values():
+                    lane.join(neighbour)
+        for each in self._outlets.values():
+            each.ask_again_of(neighbour)
+        if self.ensemble.phase is Phase.DRAINING:
+            neighbour.tell(wire.Drain())
+        elif self._stop_told:
+            neighbour.tell(wire.Stop(0.0))
+
+    def _is_wanted(self, neighbour: Neighbour) -> bool:
+        """Whether nobody else hosts what it hosts, where that can be only one."""
+        for name in neighbour.hosts:
+            if name in self._outlets:
+                other = self._outlets[name].displaced_by(neighbour)
+                if other is not None:
+                    self._gone(other, "another process hosts what it did")
+                why = self._outlets[name].refuses(neighbour)
+                if why is not None:
+                    self._refuse(neighbour, why, tell=True)
+                    return False
+        return True
+
+    def _came_back(self, neighbour: Neighbour) -> None:
+        self._welcome(neighbour)
+
+    def _declares(self, neighbour: Neighbour, declares: wire.Declares) -> None:
+        why = digest.told(self._description, declares.description)
+        self._refuse(neighbour, f"it declares another orchestra: {why}", tell=False)
+
+    def _refuse(self, neighbour: Neighbour, why: str, *, tell: bool) -> None:
+        if neighbour.state is State.REFUSED and neighbour.why == why:
+            return
+        if tell:
+            neighbour.tell(wire.Refuses(why))
+        if neighbour.state is State.HERE:
+            self._let_go(neighbour)
+        logger.error("the process %s is refused: %s", neighbour, why)
+        self._become(neighbour, State.REFUSED, why)
+
+    def _gone(self, neighbour: Neighbour, why: str) -> None:
+        if neighbour.state is not State.GONE:
+            self._become(neighbour, State.GONE, why)
+            self._let_go(neighbour)
+
+    def _let_go(self, neighbour: Neighbour) -> None:
+        """Nothing more is to be expected of a process."""
+        for each in self._outlets.values():
+            each.host_gone(neighbour, "lost")
+        for found in self._inlets.values():
+            for lane in found.lanes.values():
+                lane.leave(neighbour)
+        self._questions.gone(neighbour)
+        self._signals.gone(neighbour)
+        self.ensemble.others_changed()
+        for other in list(self.neighbours.values()):
+            if other.state is State.REFUSED and other.alive and set(other.hosts) & set(neighbour.hosts):
+                other.become(State.MET)
+                self._greet(other, back=True)
+
+    def _become(self, neighbour: Neighbour, state: State, why: str = "") -> None:
+        neighbour.become(state, why)
+        if self._on_peer is not None:
+            try:
+                self._on_peer(self._peer(neighbour))
+            except Exception:
+                logger.exception("the on_peer hook failed on %s", neighbour)
+
+    def _hosts_changed(self, neighbour: Neighbour) -> None:
+        for each in self._outlets.values():
+            each.changed()
+
+    def here(self) -> list[Neighbour]:
+        """The processes that can be told something."""
+        return [each for each in self.neighbours.values() if each.state is State.HERE]
+
+    def _peer(self, neighbour: Neighbour) -> Peer:
+        return neighbour.shown(sum(each.unheard_of(neighbour) for each in self._outlets.values()))
+
+    @property
+    def all_arrived(self) -> bool:
+        """Whether all that was sent from here has arrived, and all that came is in its lane."""
+        return all(each.empty for each in self._outlets.values()) and not any(
+            lane.holds_back for found in self._inlets.values() for lane in found.lanes.values()
+        )
+
+    # signals
+
+    def _put_signal(self, signal: Any) -> "tuple[list[str], asyncio.Future[Any] | None]":
+        if self.ensemble.phase in (Phase.STOPPING, Phase.ENDED):
+            return [], None
+        told = put(self.ensemble.inboxes.values(), signal)
+        over = {inbox.name: future for inbox in told if (future := inbox.over_capacity()) is not None}
+        return list(over), asyncio.gather(*over.values()) if over else None
+
+    def _caught_up(self) -> None:
+        for found in self._inlets.values():
+            for lane in found.lanes.values():
+                lane.let_in()
+
+    # now and then
+
+    def _do_soon(self, function: Callable[[], None]) -> None:
+        if not self._soon:
+            self.ensemble.scheduler.add(self._do)
+        self._soon[function] = None
+
+    def _do(self, budget: int) -> int:
+        soon, self._soon = self._soon, {}
+        for function in soon:
+            function()
+        return budget - 1
+
+    def _do_later(self, function: Callable[[], None]) -> None:
+        if not self._later:
+            self.loop.call_later(LATER, self._do_what_was_left)
+        self._later[function] = None
+
+    def _do_what_was_left(self) -> None:
+        later, self._later = self._later, {}
+        for function in later:
+            function()
+
+    def _tick(self) -> None:
+        self._ticker = self.loop.call_later(TICK, self._tick)
+        now = self.loop.time()
+        grace = self._mailbox.link.lease / 2
+        for neighbour in list(self.neighbours.values()):
+            if neighbour.state is State.AWAY and now - neighbour.away_at > grace:
+                self._gone(neighbour, "nothing was heard of it for too long")
+        for each in self._outlets.values():
+            each.tick(now, PATIENCE)
+        for found in self._inlets.values():
+            for lane in found.lanes.values():
+                lane.tick()
+        self._give_up_signals(now)
+
+    def _give_up_signals(self, now: float) -> None:
+        """What is held back for a signal that nobody has any more is let in after some time."""
+        held_back = [
+            lane for found in self._inlets.values() for lane in found.lanes.values() if lane.holds_back
+        ]
+        if not held_back:
+            self._held_since = 0.0
+        elif not self._held_since:
+            self._held_since = now
+        elif now - self._held_since > PATIENCE:
+            for lane in held_back:
+                for origin, count in lane.needs().items():
+                    neighbour = self.neighbours.get(origin)
+                    if neighbour is not None and neighbour.state is State.HERE:
+                        neighbour.tell(wire.Missed(self._signals.seen.get(origin, 0) + 1))
+                    elif now - self._held_since > 2 * self._mailbox.link.lease:
+                        self._signals.give_up(origin, count)
+                lane.let_in()
+
+    # leaving
+
+    def _bury(self, box: Box[Any], name: str, reason: str, error: BaseException | None) -> None:
+        self.ensemble.letters.bury(DeadLetter(box.open(), name, reason, error))
+
+    def _put_in_thread(self, work: Callable[[], None], done: Callable[[], None]) -> None:
+        putting = self.loop.run_in_executor(None, work)
+        putting.add_done_callback(_log_failure)
+        putting.add_done_callback(lambda _: done())
+
+    def _begin_to_close(self) -> None:
+        if self._closing is None:
+            self._closing = self.loop.create_task(self._close(), name="orchestra link closes")
+
+    async def _close(self) -> None:
+        """Send what can be sent, hear what has arrived, say goodbye, and close the session.
+
+        Where all are to end, the session stays open until they have: others may be linked through it.
+        """
+        try:
+            for each in self._outlets.values():
+                each.stop()
+                each.wake()
+            await self._while(self._waits_for_others, FAREWELL)
+            for each in self._outlets.values():
+                each.close()
+            for neighbour in self.here():
+                neighbour.tell(wire.Bye(self._last_news(neighbour)))
+            await self._while(lambda: any(each.ending for each in self.here()), self._lingers)
+        finally:
+            if self._ticker is not None:
+                self._ticker.cancel()
+            await self._mailbox.close()
+            for each in self._outlets.values():
+                each.close()
+            for neighbour in self.neighbours.values():
+                self._questions.gone(neighbour)
+
+    async def _while(self, condition: Callable[[], bool], seconds: float) -> None:
+        """Wait while a condition holds, and go on asking what has arrived."""
+        now = asked = self.loop.time()
+        end = now + seconds
+        while now < end and condition():
+            if now - asked > TICK:
+                asked = now
+                for each in self._outlets.values():
+                    each.ask_again()
+            await asyncio.sleep(0.005)
+            now = self.loop.time()
+
+    def _waits_for_others(self) -> bool:
+        """Whether something is on the way to processes that are there, or one has not heard of the stop."""
+        if any(each.unheard_of(neighbour) for each in self._outlets.values() for neighbour in self.here()):
+            return True
+        return self._stop_told and any(not each.ending for each in self.here())
+
+    def _last_news(self, neighbour: Neighbour) -> list[wire.LaneNews]:
+        found = (lane.news_for(neighbour) for each in self._inlets.values() for lane in each.lanes.values())
+        return [news for news in found if news is not None]
+
+    async def closed(self) -> None:
+        """Wait until the session is closed; called at the end of the `async with`, whatever has happened."""
+        self._begin_to_close()
+        assert self._closing is not None
+        try:
+            await asyncio.shield(self._closing)
+        except asyncio.CancelledError:
+            self._mailbox.session.close(CLOSING)
+            raise
+
+
+def _log_failure(future: "asyncio.Future[Any]") -> None:
+    if not future.cancelled() and (error := future.exception()) is not None:
+        logger.error("the link failed: %s", error)
