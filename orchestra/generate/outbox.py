@@ -19,6 +19,9 @@ OUTGOING = "outgoing"
 Codecs = Mapping[type, Codec]
 """The codecs of the message classes that are packed for somebody."""
 
+FEW = 8
+"""Up to so many classes are told apart by one test after the other; a dict costs as much as six tests."""
+
 
 def write_outbox(
     writer: Writer, plan: Plan, codecs: Codecs, function: str, sender: str, kinds: Iterable[type]
@@ -26,13 +29,18 @@ def write_outbox(
     """Write a function that makes `send` and `try_send` for a sender of these message classes.
 
     Only what may be told by its class is written out; the rest (subclasses, boxes made ahead, a policy for
-    one message, requests, types that are not sent) goes to the general way, `post`.
+    one message, requests, types that are not sent) goes to the general way, `post`. Many classes with one
+    lane each are looked up in a dict of `doors`: the lane, its queue, its inbox, and what seals a message.
     """
     direct = [route for kind in kinds if (route := _direct(plan, kind)) is not None]
+    doors = [route for route in direct if _is_door(plan, route)]
+    doors = doors if len(doors) > FEW else []
+    told = [route for route in direct if route not in doors] if doors else direct
     threaded = sender in plan.subsystems and plan.subsystems[sender].blocking
     with writer.block(f"def {function}(post, inboxes, scheduler)"):
         where = " from its thread" if threaded else ""
-        writer.line(f'"""What {sender} sends{where}: {_summary(direct)}."""')
+        looked_up = [f"{len(doors)} classes by their doors"] if doors else []
+        writer.line(f'"""What {sender} sends{where}: {_summary(told, looked_up)}."""')
         if threaded:
             writer.line("home = post.home")
         receivers = dict.fromkeys(receiver for route in direct for receiver in receivers_of(route))
@@ -40,11 +48,13 @@ def write_outbox(
         told_together = {receiver for group in together for receiver in group}
         for receiver in receivers:
             _write_receiver(writer, plan, receiver, broadcast=receiver in told_together)
-        if any(_is_woken_here(plan, receiver) for receiver in receivers):
+        if any(_is_woken_here(plan, receiver) for route in told for receiver in receivers_of(route)):
             writer.line("ready = scheduler.ready.append")
+        if doors:
+            _write_doors(writer, codecs, doors)
         for mode in (Mode.SLEEP if threaded else Mode.AWAIT, Mode.NEVER):
             writer.line()
-            _write_send(writer, plan, codecs, direct, mode, threaded=threaded)
+            _write_send(writer, plan, codecs, told, mode, threaded=threaded, doors=doors)
         writer.line()
         writer.line("return send, try_send")
 
@@ -74,9 +84,55 @@ def _direct(plan: Plan, kind: type) -> Route | None:
     return route
 
 
-def _summary(routes: list[Route]) -> str:
+def _is_door(plan: Plan, route: Route) -> bool:
+    """Whether every message of a class goes into one lane of one inbox, which no thread shares."""
+    if len(receivers_of(route)) != 1:
+        return False
+    (receiver,) = receivers_of(route)
+    subsystem = plan.subsystems.get(receiver)
+    lanes = 1 if subsystem is None else len(subsystem.lanes)
+    decided = _default_lane(subsystem, receiver) is not None and lanes == 1
+    return decided and receiver not in plan.shared and not _counts_bytes(subsystem)
+
+
+def _write_doors(writer: Writer, codecs: Codecs, routes: list[Route]) -> None:
+    writer.line("doors = {")
+    for route in routes:
+        (receiver,) = receivers_of(route)
+        kind = writer.bind(route.kind, kind_name(route.kind))
+        lane = lane_name(receiver, Priority.NORMAL)
+        seal = _seal(writer, codecs, route) if receiver in route.boxed else None
+        writer.line(f"    {kind}: ({lane}, {lane}_queue, {receiver}_inbox, {seal}),")
+    writer.line("}")
+    writer.line("find = doors.get")
+
+
+def _write_door(writer: Writer, routes: list[Route], mode: Mode) -> None:
+    """Write what is done with the classes that are looked up."""
+    writer.line("door = find(kind)")
+    with writer.block("if door is not None and priority is None and overflow is None"):
+        writer.line("lane, queue, inbox, seal = door")
+        entry = "message"
+        if any(route.boxed for route in routes):
+            writer.line("entry = message if seal is None else seal(message)")
+            entry = "entry"
+        with writer.block("if len(queue) < lane.room"):
+            writer.line(f"queue.append({entry})")
+            with writer.block("if inbox.idle"):
+                writer.line("inbox.wake()")
+            writer.line("return True")
+        put = "await lane.put" if mode is Mode.AWAIT else "lane.put_now"
+        writer.line(f"return {put}({entry}, message)")
+
+
+def _seal(writer: Writer, codecs: Codecs, route: Route) -> str | None:
+    codec = codecs.get(route.kind)
+    return None if codec is None else writer.bind(codec.seal, f"seal_{kind_name(route.kind)}")
+
+
+def _summary(routes: list[Route], more: list[str]) -> str:
     told = [f"{kind_name(route.kind)} to {' and '.join(receivers_of(route))}" for route in routes]
-    return ", ".join(told) or "nothing that is known beforehand"
+    return ", ".join([*told, *more]) or "nothing that is known beforehand"
 
 
 def _write_receiver(writer: Writer, plan: Plan, receiver: str, *, broadcast: bool) -> None:
@@ -106,16 +162,25 @@ def _default_lane(subsystem: SubsystemPlan | None, receiver: str) -> str | None:
 
 
 def _write_send(
-    writer: Writer, plan: Plan, codecs: Codecs, direct: list[Route], mode: Mode, *, threaded: bool
+    writer: Writer,
+    plan: Plan,
+    codecs: Codecs,
+    direct: list[Route],
+    mode: Mode,
+    *,
+    threaded: bool,
+    doors: list[Route],
 ) -> None:
     header = {Mode.AWAIT: "async def send", Mode.SLEEP: "def send", Mode.NEVER: "def try_send"}[mode]
     with writer.block(f"{header}(message, priority=None, overflow=None)"):
         if threaded:
             write_home(writer)
-        if direct:
-            packs = any(route.boxed and route.kind in codecs for route in direct)
+        if direct or doors:
+            packs = any(route.boxed and route.kind in codecs for route in (*direct, *doors))
             # What says that it is of another class, as a mock does, would come out of a box as that.
             writer.line("kind = type(message)" if packs else "kind = message.__class__")
+        if doors:
+            _write_door(writer, doors, mode)
         for route in direct:
             write = _write_case if len(receivers_of(route)) == 1 else _write_broadcast
             write(writer, plan, codecs, route, mode)
@@ -269,10 +334,9 @@ def _policy(subsystem: SubsystemPlan) -> Overflow:
 
 def _write_entries(writer: Writer, codecs: Codecs, route: Route) -> dict[str, str]:
     """What each receiver of a broadcast gets: the message, or the one box that all boxed ones share."""
-    codec = codecs.get(route.kind)
-    if codec is None or not route.boxed:
+    seal = _seal(writer, codecs, route)
+    if seal is None or not route.boxed:
         return dict.fromkeys(route.receivers, "message")
-    seal = writer.bind(codec.seal, f"seal_{kind_name(route.kind)}")
     writer.line(f"box = {seal}(message)")
     return {receiver: "box" if receiver in route.boxed else "message" for receiver in route.receivers}
 
@@ -311,9 +375,8 @@ def _write_choice(writer: Writer, receiver: str, fixed: str | None) -> None:
 
 
 def _write_entry(writer: Writer, codecs: Codecs, route: Route, receiver: str) -> str:
-    codec = codecs.get(route.kind)
-    if codec is None or receiver not in route.boxed:
+    seal = _seal(writer, codecs, route)
+    if seal is None or receiver not in route.boxed:
         return "message"
-    seal = writer.bind(codec.seal, f"seal_{kind_name(route.kind)}")
     writer.line(f"box = {seal}(message)")
     return "box"

@@ -292,9 +292,7 @@ class Post:
         all_boxed = boxed == set(names) and len(lanes) == len(inboxes)
         more = wip or replies or counts or leaves or any(inbox.level for inbox in inboxes)
         boxes = lanes if all_boxed and not more else ()
-        return Way(
-            kind, inboxes, boxed, codec, wip, replies, boxes=boxes, counts_bytes=counts, leaves=leaves
-        )
+        return Way(kind, inboxes, boxed, codec, wip, replies, boxes=boxes, counts_bytes=counts, leaves=leaves)
 
     def _undeclared(self, kind: type, message: Any, why: str) -> UndeclaredMessage:
         text = f"{kind.__qualname__} cannot be sent: {why}"
