@@ -29,11 +29,11 @@ class Scheduler:
     the budget doubles, and after a callback that took twice its slice it begins anew, with one message.
     """
 
-    __slots__ = ("_loop", "_thread", "awake", "began", "budget", "on_rest", "ready")
+    __slots__ = ("_loop", "awake", "began", "budget", "on_rest", "ready", "thread")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._thread = get_ident()
+        self.thread = get_ident()
         self.budget = 1
         self.ready: deque[Step] = deque()
         self.awake = False
@@ -59,7 +59,7 @@ class Scheduler:
         What was put is handled all the same.
         """
         self.awake = True
-        if get_ident() != self._thread:
+        if get_ident() != self.thread:
             self._loop.call_soon_threadsafe(self._turn)
             raise wrong_thread(". The message was sent")
         self._loop.call_soon(self._turn)
