@@ -7,7 +7,7 @@ to take (`rest`), when a sender finds the receiver waiting (`wake`), and when th
 import asyncio
 import enum
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from orchestra.box import open_entry
 from orchestra.errors import Closed, UndeclaredPriority
@@ -36,6 +36,13 @@ class Order(enum.Enum):
 
     FAIL = enum.auto()
     """A failure came from elsewhere: take nothing more in this life."""
+
+
+class Leader(Protocol):
+    """Who does what is ordered."""
+
+    def obey(self, order: Order) -> None:
+        """Do what was ordered while a handler ran."""
 
 
 class Inbox:
@@ -68,9 +75,9 @@ class Inbox:
         "idle",
         "in_hand",
         "lanes",
+        "leader",
         "level",
         "name",
-        "obey",
         "opens",
         "over",
         "parked",
@@ -127,7 +134,7 @@ class Inbox:
         self.shut = False
         self.work: Step | None = None
         self.strand: Strand | None = None
-        self.obey: Callable[[Order], None] | None = None
+        self.leader: Leader | None = None
         self.taken: Callable[[], tuple[int, ...]] = lambda: (0,) * len(self.lanes)
         self._others: Short[asyncio.Future[None]] = EMPTY
         self._receivers: dict[asyncio.Task[Any], None] = _NONE
@@ -217,8 +224,8 @@ class Inbox:
         self._receives_again()
         signal = self.signals.popleft()
         if signal.__class__ is Order:
-            assert self.obey is not None
-            self.obey(signal)
+            assert self.leader is not None
+            self.leader.obey(signal)
             return None
         if signal.__class__ is Deadline:
             return None if signal.off else signal

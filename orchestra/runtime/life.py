@@ -44,11 +44,13 @@ class Living(Protocol):
     serve: Any
     work: Step | None
     worker: Worker | None
-    leftovers: list[Callable[[], None]]
     given_up: bool
 
     def renew(self) -> None:
         """Make the instance for a life that is not the first."""
+
+    def leave(self) -> None:
+        """What else belongs to a life ends."""
 
     def is_failure(self, error: BaseException) -> bool:
         """Whether an error is more than the end that was given."""
@@ -291,7 +293,7 @@ class Life:
         Its timers are cancelled, those that its tasks set at their end as well, and its tasks are waited for;
         when it has failed they are cancelled before. The next life does not begin earlier.
         """
-        self._leave()
+        self._part.leave()
         self.waits = True
         while self.owned:
             if self.lost is not None:
@@ -300,12 +302,8 @@ class Life:
                 await self.owned.wait()
             except BaseException as raised:
                 self._take(raised)
-            self._leave()
+            self._part.leave()
         self.waits = False
-
-    def _leave(self) -> None:
-        for leave in self._part.leftovers:
-            leave()
 
     def _task_failed(self, error: BaseException) -> None:
         if self._part.is_failure(error):

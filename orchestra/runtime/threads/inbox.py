@@ -176,8 +176,8 @@ class ThreadInbox(SharedInbox):
             if self._room_for_signals and self.unread <= self.signal_capacity:
                 self._door.post(self._free_conductors)
         if signal.__class__ is Order:
-            assert self.obey is not None
-            self.obey(signal)
+            assert self.leader is not None
+            self.leader.obey(signal)
             return None
         if signal.__class__ is Deadline:
             return None if signal.off else signal
