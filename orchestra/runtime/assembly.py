@@ -18,7 +18,7 @@ from orchestra.runtime.events import serve_events
 from orchestra.runtime.face import faced
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.live import Outgoing
-from orchestra.runtime.outfit import Outfit, Surroundings
+from orchestra.runtime.outfit import Outfit, Surroundings, kept
 from orchestra.runtime.part import Part
 from orchestra.runtime.post import Post
 from orchestra.runtime.recipients import Recipients
@@ -73,11 +73,12 @@ def assemble(
         ensemble.add(_events_part(app, plan, ensemble, outside), ())
     for name, inbox in ensemble.inboxes.items():
         before = (EVENTS,) if plan.has_on_event else ()
+        senders = plan.subsystems[name].senders
         part = _part(plan.subsystems[name], inbox, around, instances[name])
         part.remake = remakers.get(name)
         ensemble.add(
             part,
-            (*before, *(sender for sender in plan.subsystems[name].senders if sender in ensemble.inboxes)),
+            kept((*before, *(each for each in senders if each in ensemble.inboxes)), senders),
         )
     send, try_send = wiring.outboxes[OUTSIDE](outside, receivers, ensemble.scheduler)
     return Assembly(ensemble, send, try_send, partial(ensemble.asks.ask, outside, None), outgoing, recipients)
@@ -118,7 +119,7 @@ def _part(subsystem: SubsystemPlan, inbox: Inbox, around: Surroundings, instance
     outfit = part.outfit = Outfit(subsystem, part, around)
     inbox.serial = subsystem.style is not Style.RUN
     if isinstance(inbox, ThreadInbox):
-        post = ThreadPost(inbox.home, ensemble.door, *around.facts(subsystem, *subsystem.sends))
+        post = ThreadPost(inbox.home, ensemble.door, *around.facts(subsystem, subsystem.sends))
         house(part, around.wiring, post, inbox, around.receivers, ensemble, outfit.timers, outfit.recipient)
     else:
         inbox.leader = outfit

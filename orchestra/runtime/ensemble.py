@@ -1,6 +1,7 @@
 """The parts of one running orchestra as a whole: when inboxes end, how it stops, and what went wrong."""
 
 import asyncio
+import contextvars
 import math
 import os
 from collections.abc import Callable, Collection
@@ -137,8 +138,9 @@ class Ensemble:
     def launch(self) -> None:
         """Let every part run from the next turn of the loop."""
         forking.watch(self)
+        context = contextvars.copy_context()
         for part in self.parts.values():
-            part.launch(self.loop)
+            part.launch(self.loop, context)
         self._starvation = StarvationWatch(self.inboxes.values(), self.loop, self.pressure)
         self._starvation.start()
         if self._slow_handler is not None:

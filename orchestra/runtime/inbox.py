@@ -244,7 +244,8 @@ class Inbox:
         if self.over:
             await self._tell_end()
         task = asyncio.current_task()
-        self._know(task)
+        if task not in self._receivers:
+            self._know(task)
         if self.strand is not None and task is self.strand.task:
             self.parked = self.idle = True
             try:

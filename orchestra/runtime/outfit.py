@@ -28,11 +28,16 @@ class Surroundings:
     receivers: Mapping[str, Inbox]
     recipients: Recipients
 
-    def facts(self, plan: SubsystemPlan, *declared: Any) -> tuple[Any, ...]:
+    def facts(self, plan: SubsystemPlan, declared: tuple[Any, ...]) -> tuple[Any, ...]:
         """What a `Post` of a subsystem is made with, for what it may send."""
         ensemble = self.ensemble
-        kinds = tuple(map(class_of, declared))
+        kinds = kept(tuple(map(class_of, declared)), declared)
         return plan.name, kinds, ensemble.plan, self.receivers, ensemble.dropped, ensemble.asks
+
+
+def kept(made: tuple[Any, ...], planned: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A tuple that was made from one of the plan; where they are equal, that one, of which all have one."""
+    return planned if made == planned else made
 
 
 class Outfit:
@@ -66,7 +71,7 @@ class Outfit:
     def context(self) -> LiveContext:
         """The context of a subsystem in the loop."""
         name, inbox, around = self._plan.name, self._part.inbox, self._around
-        post = Post(*around.facts(self._plan, *self._plan.sends), around.ensemble.door.thread)
+        post = Post(*around.facts(self._plan, self._plan.sends), around.ensemble.door.thread)
         send, try_send = around.wiring.outboxes[name](post, around.receivers, around.ensemble.scheduler)
         if self._plan.style is not Style.RUN:
             return ActorContext(inbox, post, around.ensemble, self, send, try_send)
@@ -112,7 +117,7 @@ class Outfit:
     def _timed_post(self) -> Post:
         """The way of what timers send: a timer takes what its subsystem receives as well as what it sends."""
         plan = self._plan
-        return Post(*self._around.facts(plan, *plan.sends, *plan.consumes, *plan.subscribes))
+        return Post(*self._around.facts(plan, (*plan.sends, *plan.consumes, *plan.subscribes)))
 
 
 def _let_serve(part: Part, serve: Callable[[], Any]) -> None:

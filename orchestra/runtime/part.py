@@ -13,7 +13,7 @@ from orchestra.plan import SubsystemPlan
 from orchestra.runtime.clock import Handle
 from orchestra.runtime.inbox import Inbox, Order
 from orchestra.runtime.life import Life, begun
-from orchestra.runtime.lives import Lives
+from orchestra.runtime.lives import ONE, Lives
 from orchestra.runtime.log import logger
 from orchestra.runtime.scheduler import Scheduler, Step
 from orchestra.runtime.telling import told
@@ -111,7 +111,7 @@ class Part:
         self.worker: Worker | None = None
         self.outfit: Outfit | None = None
         self.remake: Callable[[], Any] | None = None
-        self.lives = Lives(None if plan is None else plan.restart)
+        self.lives = ONE if plan is None or plan.restart is None else Lives(plan.restart)
         self.life: Life | None = None
         self.done = False
         self.given_up = False
@@ -121,10 +121,10 @@ class Part:
         self._backoff: Handle | None = None
         self._stopping = False
 
-    def launch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Let the first life begin at the next turn."""
+    def launch(self, loop: asyncio.AbstractEventLoop, context: contextvars.Context) -> None:
+        """Let the first life begin at the next turn; each life has a copy of these context variables."""
         self._loop = loop
-        self._context = contextvars.copy_context()
+        self._context = context
         self._begin(first=True)
 
     def stop(self, failure: BaseException | None) -> None:

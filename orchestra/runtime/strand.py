@@ -58,8 +58,8 @@ def _relay(awaited: Any) -> Generator[Any, Any, None]:
 class Strand:
     """One coroutine, its Task and its context variables.
 
-    `parked` is called when the Task has come to park; `scheduler` is told when a step of the Task begins.
-    `step` is what the ready-queue of a scheduler holds. The Task ends when the coroutine does, with the
+    `parked` is called when the Task has come to park; `scheduler` is told then, and when a step of it begins.
+    The Task ends when the coroutine does, with the
     coroutine's result or error.
     """
 
@@ -71,9 +71,9 @@ class Strand:
         "_outcome",
         "_parked",
         "_scheduler",
+        "_step",
         "_thrown",
         "context",
-        "step",
         "task",
     )
 
@@ -82,7 +82,7 @@ class Strand:
         coroutine: Coroutine[Any, Any, None],
         loop: asyncio.AbstractEventLoop,
         name: str,
-        parked: Callable[[], None],
+        parked: Callable[[], None] | None,
         scheduler: Scheduler | None = None,
     ) -> None:
         context = self.context = contextvars.copy_context()
@@ -95,7 +95,18 @@ class Strand:
         self._outcome: BaseException | None = None
         self._handoff = loop.create_future()
         self.task: asyncio.Task[None] = loop.create_task(self._drive(), name=name, context=context)
-        self.step = _stepper(self, coroutine, loop)
+        self._step: Step | None = None
+
+    @property
+    def step(self) -> Step:
+        """What the ready-queue of a scheduler holds, from its first use until it is let go."""
+        if self._step is None:
+            self._step = _stepper(self, self._coroutine, self._loop)
+        return self._step
+
+    def let_go(self) -> None:
+        """It is not to be stepped for long: this gives back the memory for that."""
+        self._step = None
 
     def where(self) -> str:
         """The place in the source where the coroutine is suspended; see `place_of`."""
@@ -121,7 +132,10 @@ class Strand:
             if not await self._take_over():
                 return
             self._handoff = self._loop.create_future()
-            self._parked()
+            if self._parked is not None:
+                self._parked()
+            if self._scheduler is not None:
+                self._scheduler.poke()
 
     def _cancel(self, cancelled: asyncio.CancelledError) -> None:
         """Cancel what is awaited, so that it ends by that, as in a plain Task; else the coroutine itself."""
