@@ -23,7 +23,6 @@ from orchestra.runtime.short import EMPTY, Short
 from orchestra.runtime.strand import PARKED, Strand, breathe, park
 from orchestra.timer import Deadline
 
-
 _NONE: Final[dict[Any, Any]] = {}
 """What most inboxes have; where something is put, a dict of its own is made first."""
 

@@ -4,7 +4,6 @@ import asyncio
 import contextvars
 import enum
 import inspect
-from collections.abc import Callable
 from functools import partial
 from types import MethodType
 from typing import Any, Protocol

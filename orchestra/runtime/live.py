@@ -104,6 +104,13 @@ class RunContext(LiveContext):
 
     __slots__ = ("__anext__", "recv", "recv_signal", "try_recv")
 
+    def receive_by(self, recv: Verb, try_recv: Verb, recv_signal: Verb, following: Verb) -> None:
+        """Take the generated functions."""
+        self.recv = recv  # type: ignore[method-assign]  # a slot in place of the method
+        self.try_recv = try_recv  # type: ignore[method-assign]
+        self.recv_signal = recv_signal  # type: ignore[method-assign]
+        self.__anext__ = following  # type: ignore[method-assign]
+
 
 class ActorContext(LiveContext):
     """That of an Actor, which does not receive by itself."""

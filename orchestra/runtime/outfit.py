@@ -32,7 +32,8 @@ class Surroundings:
         """What a `Post` of a subsystem is made with, for what it may send."""
         ensemble = self.ensemble
         kinds = kept(tuple(map(class_of, declared)), declared)
-        return plan.name, kinds, ensemble.plan, self.receivers, ensemble.dropped, ensemble.asks
+        thread = ensemble.door.thread
+        return plan.name, kinds, ensemble.plan, self.receivers, ensemble.dropped, ensemble.asks, thread
 
 
 def kept(made: tuple[Any, ...], planned: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -71,13 +72,13 @@ class Outfit:
     def context(self) -> LiveContext:
         """The context of a subsystem in the loop."""
         name, inbox, around = self._plan.name, self._part.inbox, self._around
-        post = Post(*around.facts(self._plan, self._plan.sends), around.ensemble.door.thread)
+        post = Post(*around.facts(self._plan, self._plan.sends))
         send, try_send = around.wiring.outboxes[name](post, around.receivers, around.ensemble.scheduler)
         if self._plan.style is not Style.RUN:
             return ActorContext(inbox, post, around.ensemble, self, send, try_send)
         ctx = RunContext(inbox, post, around.ensemble, self, send, try_send)
-        receiver = around.wiring.receivers[name](inbox)
-        ctx.recv, ctx.try_recv, ctx.recv_signal, ctx.__anext__, inbox.taken = receiver
+        *verbs, inbox.taken = around.wiring.receivers[name](inbox)
+        ctx.receive_by(*verbs)
         return ctx
 
     @property

@@ -161,6 +161,8 @@ class Strand:
             del awaited
             if self._scheduler is not None:
                 self._scheduler.began = monotonic()
+                if self._scheduler.on_begin is not None:
+                    self._scheduler.begins()
             try:
                 self._awaited = self._go_on()
             except StopIteration:

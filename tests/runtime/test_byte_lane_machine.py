@@ -20,7 +20,6 @@ from orchestra.overflow import Block, BlockFirst, Drop, DropOldest, Fail, Overfl
 from orchestra.plan import LanePlan
 from orchestra.priority import Priority
 from orchestra.runtime.bytelane import ByteLane, size_of
-
 from orchestra.runtime.threads.bytelane import SharedByteLane
 from tests.effort import examples
 from tests.runtime.clockwork import Clockwork, check, dawdling
