@@ -88,7 +88,7 @@ class Engine:
         self._inlets: dict[int, Inlet] = {}
         self._soon: dict[Callable[[], None], None] = {}
         self._later: dict[Callable[[], None], None] = {}
-        self._refused_noise = 0
+        self.strange = 0
         self._ticker: asyncio.TimerHandle | None = None
         self._reading = False
         self._closing: asyncio.Task[None] | None = None
@@ -124,7 +124,7 @@ class Engine:
     def _make_outlets(self, instances: Mapping[str, Any]) -> dict[str, Outlet]:
         around = outlet.Surroundings(
             kinds=self._kinds,
-            signals=lambda: self._signals.seen,
+            signals=lambda: self._signals.carried,
             out=self._questions.out,
             lost=self._bury,
             put_in_thread=self._put_in_thread,
@@ -224,15 +224,28 @@ class Engine:
                 self._sign(*mailbox.signs.popleft())
             while mailbox.control:
                 key, payload, _ = mailbox.control.popleft()
-                self._control(key, payload)
+                self._safely(self._control, key, payload)
             arrivals = next((arrivals for arrivals in mailbox.levels.values() if arrivals), None)
             if arrivals is None:
                 return
-            self._messages(*arrivals.popleft())
+            self._safely(self._messages, *arrivals.popleft())
             if monotonic() - began > SLICE:
                 self._reading = True
                 self.loop.call_soon(self._read)
                 return
+
+    def _safely(self, read: Callable[..., None], *arrival: Any) -> None:
+        """Read something; whatever is wrong with it, the loop goes on."""
+        try:
+            read(*arrival)
+        except Exception:
+            self._strange(f"something that could not be read, under the key {arrival[0]}", exc_info=True)
+
+    def _strange(self, what: str, *, exc_info: bool = False) -> None:
+        """Something came that no process of this orchestra has sent: count it, and tell of the first."""
+        self.strange += 1
+        if self.strange == 1:
+            logger.warning("refused %s; the next ones are only counted", what, exc_info=exc_info)
 
     def _messages(self, key: str, payload: bytes, attachment: bytes) -> None:
         neighbour = self._sender(key)
@@ -240,7 +253,7 @@ class Engine:
             if neighbour is not None and neighbour.state is State.AWAY:
                 self._came_back(neighbour)
             else:
-                self._refused_noise += 1
+                self._strange(f"messages from nobody who has said hello, under the key {key}")
                 return
         try:
             header = wire.read_header(attachment)
@@ -261,12 +274,12 @@ class Engine:
             if isinstance(control, wire.Hello):
                 self._hello(epoch, control)
             elif neighbour is None:
-                self._refused_noise += 1
+                self._strange(f"a {type(control).__name__} before a hello, under the key {key}")
             else:
                 self._handle(neighbour, control)
         except Malformed as error:
             if neighbour is None:
-                self._refused_noise += 1
+                self._strange(f"{error}, under the key {key}")
             else:
                 self._noise(neighbour, str(error))
 
@@ -423,6 +436,7 @@ class Engine:
             if not self._is_wanted(neighbour):
                 return
             self._become(neighbour, State.HERE)
+            self._greet(neighbour, back=False)  # there may have been signals since the last greeting
         for name in neighbour.hosts:
             if name in self._outlets:
                 self._outlets[name].host_came(neighbour)
@@ -578,9 +592,10 @@ class Engine:
             for lane in held_back:
                 for origin, count in lane.needs().items():
                     neighbour = self.neighbours.get(origin)
+                    dead = neighbour is not None and neighbour.state in (State.GONE, State.REFUSED)
                     if neighbour is not None and neighbour.state is State.HERE:
                         neighbour.tell(wire.Missed(self._signals.seen.get(origin, 0) + 1))
-                    elif now - self._held_since > 2 * self._mailbox.link.lease:
+                    elif dead or now - self._held_since > 2 * self._mailbox.link.lease:
                         self._signals.give_up(origin, count)
                 lane.let_in()
 

@@ -24,6 +24,7 @@ from orchestra.runtime.bytelane import ByteLane
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.lane import Gate, Lane
 from orchestra.runtime.threads.inbox import held
+from orchestra.runtime.threads.lane import SharedLane
 
 MOST = 65536
 """Messages that are granted in a lane without a bound."""
@@ -247,12 +248,13 @@ class LaneInlet:
             wanted = self._granter.wanted(local=self._counts_local)
         for epoch in told:
             self._tell(self._sources[epoch])
-        if wanted and not self._watches:
+        if wanted and not self._watches and (lane.queue or not isinstance(lane, SharedLane)):
             self._watches = True
-            lane.watch(self._looked)
+            lane.watch(self._looked)  # a shared one says at once that it is empty
 
     def tick(self) -> None:
-        """Ask for room back where somebody starves."""
+        """Lend what is free by now, and ask for room back where somebody starves."""
+        self.grant()
         local = bool(self._lane.waiting)
         if self._granter.starving(local=local):
             self._granter.ask_back(local=local)

@@ -7,6 +7,7 @@ When something was put, the pump takes all that is queued and puts it on the wir
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ import attrs
 import msgspec
 
 from orchestra.box import Box
+from orchestra.errors import LinkError
 from orchestra.link import wire
 from orchestra.link.credit import Purse, rendezvous
 from orchestra.link.exact import Out, Unfit, to_tree
@@ -337,7 +339,8 @@ class Outlet:
             Header(self.place, lane.priority, first, count, way.heard, wants, signals, runs)
         )
         if len(payload) <= 2 * PACKET:
-            host.neighbour.publisher(lane.priority).put(payload, header)
+            with suppress(LinkError):  # closed: what was put is not acknowledged, and lost
+                host.neighbour.publisher(lane.priority).put(payload, header)
             return
         publisher = host.neighbour.publisher(lane.priority, block=True)
         way.busy = True

@@ -34,6 +34,7 @@ class Packed:
 class Signals:
     """The signals of this process and of the others.
 
+    `carried` is what of `seen` goes with messages: not of processes that are gone, which nobody can get now.
     `put` puts a signal into every queue here, and gives what is over its capacity: the names of subsystems,
     and what is to be awaited until none is. `caught_up` is called when more was seen.
     """
@@ -55,6 +56,7 @@ class Signals:
         self._caught_up = caught_up
         self._own: OrderedDict[int, Packed] = OrderedDict()
         self.seen: dict[int, int] = {epoch: 0}
+        self.carried: dict[int, int] = {}
         self.missed = 0
 
     @property
@@ -74,7 +76,7 @@ class Signals:
 
     def tell(self, packed: Packed) -> "asyncio.Future[None] | None":
         """It is in the queues here: give it to all others; what is given is done when all have read it."""
-        number = self.seen[self._epoch] = self.count + 1
+        number = self.seen[self._epoch] = self.carried[self._epoch] = self.count + 1
         told = packed.told
         packed.told = Told(number, told.kind, told.form, told.frame)
         self._own[number] = packed
@@ -104,7 +106,8 @@ class Signals:
                 neighbour.tell(packed.told)
 
     def gone(self, neighbour: Neighbour) -> None:
-        """Nobody waits for it any more."""
+        """Nobody waits for it any more, nor for what it has sent."""
+        self.carried.pop(neighbour.epoch, None)
         for packed in self._own.values():
             if neighbour.epoch in packed.unread:
                 self._read(packed, neighbour.epoch)
@@ -121,6 +124,9 @@ class Signals:
         seen = self.seen.setdefault(neighbour.epoch, count)
         if seen < count:
             neighbour.tell(Missed(seen + 1))
+        if seen:
+            self.carried[neighbour.epoch] = seen
+        self._caught_up()
 
     def came(self, neighbour: Neighbour, told: Told) -> None:
         """A signal of another process has come. Raises for what is none."""
@@ -137,7 +143,7 @@ class Signals:
             raise
         except Exception as error:
             raise Malformed(f"no signal: {error}") from None
-        self.seen[neighbour.epoch] = told.number
+        self.seen[neighbour.epoch] = self.carried[neighbour.epoch] = told.number
         stalled, reading = self._put(signal)
         neighbour.tell(Seen(told.number, stalled))
         if reading is not None:

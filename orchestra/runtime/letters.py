@@ -20,7 +20,8 @@ class DeadLetter:
 
     `subsystem` names its receiver. `reason` is "failed" (its handler raised `error`), "cancelled" (its
     handler was cancelled), "finished" (the receiver had ended its loop), "stopped" (it was queued when the
-    orchestra stopped) or "timer" (it was to be sent later, and its timer ended before).
+    orchestra stopped), "timer" (it was to be sent later, and its timer ended before) or "lost" (it was on its
+    way to another process, and it is not known whether it arrived).
     """
 
     message: Any

@@ -1,9 +1,11 @@
 """However a process with a link ends, it ends."""
 
+import contextlib
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -11,54 +13,65 @@ from tests.link.test_processes import free_address
 
 pytest.importorskip("zenoh")
 
+ENDINGS = {
+    "failure": (1, "it broke"),
+    "raise": (1, "the body raises"),
+    "exit": (3, ""),
+    "waiting send": (1, "TimeoutError"),
+    "stop": (0, ""),
+    "drain": (0, ""),
+    "nobody": (1, "TimeoutError"),
+    "main": (0, "done"),
+}
+LIMIT = 8.0
+"""Seconds within which each has to end, though all run at once."""
 
-def end(way: str, *, interrupt: int | None = None) -> tuple[int, float, str]:
-    """Run it, and say with which status it has ended, after how many seconds, and what it said."""
-    process = subprocess.Popen(
+
+@contextlib.contextmanager
+def process(way: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that is to end in some way, once it is up."""
+    started = subprocess.Popen(
         [sys.executable, "-m", "tests.link.endings", way, free_address()],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "up\n"
-        began = time.monotonic()
-        if interrupt is not None:
-            time.sleep(0.4)
-            process.send_signal(interrupt)
-        out, err = process.communicate(timeout=8)
+        yield started
     finally:
-        process.kill()
-        process.wait()
-    return process.returncode, time.monotonic() - began, out + err
+        started.kill()
+        started.wait()
+        for pipe in (started.stdout, started.stderr):
+            assert pipe is not None
+            pipe.close()
 
 
-@pytest.mark.parametrize(
-    ("way", "status", "said"),
-    [
-        ("failure", 1, "it broke"),
-        ("raise", 1, "the body raises"),
-        ("exit", 3, ""),
-        ("waiting send", 1, "TimeoutError"),
-        ("stop", 0, ""),
-        ("drain", 0, ""),
-        ("nobody", 1, "TimeoutError"),
-        ("main", 0, "done"),
-    ],
-)
-def test_a_process_ends(way: str, status: int, said: str) -> None:
-    code, seconds, text = end(way)
-    assert (code, seconds < 4.0) == (status, True), text
-    assert said in text
+def is_up(started: subprocess.Popen[str]) -> None:
+    assert started.stdout is not None
+    assert started.stdout.readline() == "up\n"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_one_that_serves(number: int) -> None:
-    code, seconds, text = end("serve", interrupt=number)
-    assert (code, seconds < 4.0) == (0, True), text
+def test_a_process_ends_in_every_way() -> None:
+    with contextlib.ExitStack() as stack:
+        started = {way: stack.enter_context(process(way)) for way in ENDINGS}
+        for each in started.values():
+            is_up(each)
+        until = time.monotonic() + LIMIT
+        for way, (status, said) in ENDINGS.items():
+            out, err = started[way].communicate(timeout=max(until - time.monotonic(), 0.1))
+            assert started[way].returncode == status, (way, out + err)
+            assert said in out + err, way
 
 
-def test_ctrl_c_in_a_plain_asyncio_run_ends_it_too() -> None:
-    code, seconds, text = end("forever", interrupt=signal.SIGINT)
-    assert code != 0 and seconds < 4.0, text
+def test_signals_end_what_serves_and_what_waits() -> None:
+    ways = [("serve", signal.SIGINT), ("serve", signal.SIGTERM), ("forever", signal.SIGINT)]
+    with contextlib.ExitStack() as stack:
+        started = [(stack.enter_context(process(way)), way, number) for way, number in ways]
+        for each, _, _ in started:
+            is_up(each)
+        time.sleep(0.6)
+        for each, _, number in started:
+            each.send_signal(number)
+        for each, way, _ in started:
+            out, err = each.communicate(timeout=LIMIT)
+            assert (each.returncode == 0) is (way == "serve"), out + err

@@ -493,3 +493,34 @@ async def test_a_stop_waits_for_handlers_elsewhere() -> None:
         assert 0.2 < asyncio.get_running_loop().time() - began < 1.0
         assert hand.seen == [1]
         await there.wait()
+
+
+@run
+async def test_a_message_that_waits_for_a_signal_of_a_process_that_is_gone_is_let_in() -> None:
+    network = Network()
+    hand = Hand(answers=False)
+    async with far(network, hand), near(network) as running:
+        await running.send(Task(1))
+        async with near(network, name="third") as third:
+            await until(lambda: len(running.peers()) == 2)
+            await third.broadcast(Phase(7))
+        await until(lambda: len(running.peers()) == 1)
+        await running.send(Task(2))
+        await until(lambda: hand.seen == [1, 2])
+
+
+@run
+async def test_what_nobody_has_sent_is_counted_and_logged_once() -> None:
+    network = Network()
+    async with near(network) as running:
+        stranger = network.link("stranger").open(None)  # type: ignore[arg-type]  # nobody gives it up
+        engine: Any = running._ensemble.afar
+        for key in (engine._mailbox.keys.own_control, engine._mailbox.keys.own(Priority.NORMAL)):
+            for end in ("0123456789abcdef", "nobody"):
+                for payload in (b"", b"\xc1", b"\x91\xa5hello", bytes(1000)):
+                    put = stranger.publisher(key.removesuffix("*") + end, priority=5, block=False).put
+                    for _ in range(10):
+                        put(payload, payload)
+        await until(lambda: engine.strange >= 120)
+        assert running.peers() == {}
+        assert await running.send(Task(1), overflow=Drop(wait_before_drop=0)) is False
