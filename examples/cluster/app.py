@@ -54,8 +54,6 @@ def _served(name: str, at: str) -> Generator[None]:
     )
     try:
         yield
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(PATIENCE / 5)
     finally:
         process.terminate()
         try:
