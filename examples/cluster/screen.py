@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
+import attrs
 from rich.console import Console, Group
 from rich.table import Table
 
@@ -17,6 +18,7 @@ class Screen:
 
     def __init__(self, console: Console) -> None:
         self.peers: Callable[[], Mapping[str, Peer]] = dict
+        self._seen: dict[str, Peer] = {}
         self._inner = Terminal(console) if console.is_terminal else Lines()
 
     def __enter__(self) -> Self:
@@ -32,8 +34,11 @@ class Screen:
         """Draw the report and the processes as they are now."""
         self._inner.show(report)
         if isinstance(self._inner, Terminal):
-            peers = processes(self.peers())
-            self._inner.live.update(Group(self._inner.bar, peers, table_of(report)), refresh=True)
+            peers = self.peers()
+            ended = {name: attrs.evolve(peer, state="gone") for name, peer in self._seen.items()}
+            self._seen = {**ended, **peers}
+            table = processes(self._seen)
+            self._inner.live.update(Group(self._inner.bar, table, table_of(report)), refresh=True)
 
 
 def processes(peers: Mapping[str, Peer]) -> Table:
