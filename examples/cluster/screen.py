@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
-import attrs
 from rich.console import Console, Group
 from rich.table import Table
 
@@ -30,13 +29,15 @@ class Screen:
     ) -> None:
         self._inner.__exit__(kind, error, trace)
 
+    def note(self, peer: Peer) -> None:
+        """A process has come or gone."""
+        self._seen[peer.process] = peer
+
     def show(self, report: Report) -> None:
         """Draw the report and the processes as they are now."""
         self._inner.show(report)
         if isinstance(self._inner, Terminal):
-            peers = self.peers()
-            ended = {name: attrs.evolve(peer, state="gone") for name, peer in self._seen.items()}
-            self._seen = {**ended, **peers}
+            self._seen.update(self.peers())
             table = processes(self._seen)
             self._inner.live.update(Group(self._inner.bar, table, table_of(report)), refresh=True)
 
