@@ -1,4 +1,4 @@
-"""Two senders, one receiver, and a network in which everything goes wrong: nothing twice, all accounted for."""
+"""Two senders, a receiver, and a network in which everything goes wrong: nothing twice, all accounted for."""
 
 import asyncio
 import logging
