@@ -249,12 +249,9 @@ class Engine:
 
     def _messages(self, key: str, payload: bytes, attachment: bytes) -> None:
         neighbour = self._sender(key)
-        if neighbour is None or neighbour.state is not State.HERE:
-            if neighbour is not None and neighbour.state is State.AWAY:
-                self._came_back(neighbour)
-            else:
-                self._strange(f"messages from nobody who has said hello, under the key {key}")
-                return
+        if neighbour is None or not neighbour.is_heard:
+            self._strange(f"messages from nobody who has said hello, under the key {key}")
+            return
         try:
             header = wire.read_header(attachment)
             found = self._inlets.get(header.subsystem)
@@ -289,14 +286,13 @@ class Engine:
                 self._declares(neighbour, control)
             case wire.Refuses():
                 self._refuse(neighbour, f"it refuses this process: {control.why}", tell=False)
-            case _ if neighbour.state in (State.MET, State.REFUSED):
+            case _ if not neighbour.is_heard:
                 return
             case wire.Bye():
                 self._news(neighbour, control.lanes)
+                neighbour.ended = True
                 self._gone(neighbour, "it has ended")
             case _:
-                if neighbour.state is not State.HERE:
-                    self._came_back(neighbour)
                 self._handle_friend(neighbour, control)
 
     def _handle_friend(self, neighbour: Neighbour, control: Control) -> None:  # noqa: C901 - a table in code
@@ -419,6 +415,8 @@ class Engine:
 
     def _hello(self, epoch: Epoch, hello: wire.Hello) -> None:
         neighbour = self._meet(Sign(hello.process, epoch))
+        if neighbour.ended or (neighbour.state in (State.AWAY, State.GONE) and not neighbour.alive):
+            return  # it was on its way when that process ended; one that comes back shows its token first
         neighbour.process = hello.process
         neighbour.hosts = tuple(name for name in hello.hosts if name in self._plan.subsystems)
         if hello.digest != self._digest:
@@ -464,9 +462,6 @@ class Engine:
                     self._refuse(neighbour, why, tell=True)
                     return False
         return True
-
-    def _came_back(self, neighbour: Neighbour) -> None:
-        self._welcome(neighbour)
 
     def _declares(self, neighbour: Neighbour, declares: wire.Declares) -> None:
         why = digest.told(self._description, declares.description)
