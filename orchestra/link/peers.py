@@ -47,8 +47,8 @@ class Neighbour:
     """One other process.
 
     `alive` says that its token is there. `noise` counts what came from it and was not as it should be.
-    `ending` says that it has told that it stops, `ended` that it has said goodbye. `noticed` is its last answer
-    to how quiet it is.
+    `ending` says that it has told that it stops, `ended` that it has said goodbye. `noticed` is its last
+    answer to how quiet it is.
     """
 
     process: str
