@@ -9,7 +9,7 @@ import pytest
 
 from orchestra import Drop, Full, NoReply, Priority, Remote, SubsystemStalled, start
 from tests.link.fabric import Network, lossy, until
-from tests.link.shop import Boss, Hand, Note, Pad, Phase, Question, Shop, Task
+from tests.link.shop import Boss, Done, Hand, Note, Pad, Phase, Question, Shop, Task
 
 
 def run(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
@@ -515,7 +515,7 @@ async def test_what_nobody_has_sent_is_counted_and_logged_once() -> None:
     async with near(network) as running:
         stranger = network.link("stranger").open(None)  # type: ignore[arg-type]  # nobody gives it up
         engine: Any = running._ensemble.afar
-        for key in (engine._mailbox.keys.own_control, engine._mailbox.keys.own(Priority.NORMAL)):
+        for key in (engine.mailbox.keys.own_control, engine.mailbox.keys.own(Priority.NORMAL)):
             for end in ("0123456789abcdef", "nobody"):
                 for payload in (b"", b"\xc1", b"\x91\xa5hello", bytes(1000)):
                     put = stranger.publisher(key.removesuffix("*") + end, priority=5, block=False).put
@@ -524,3 +524,23 @@ async def test_what_nobody_has_sent_is_counted_and_logged_once() -> None:
         await until(lambda: engine.strange >= 120)
         assert running.peers() == {}
         assert await running.send(Task(1), overflow=Drop(wait_before_drop=0)) is False
+
+
+@run
+async def test_what_a_dead_process_had_sent_does_not_bring_it_back() -> None:
+    network = Network()
+    boss = Boss()
+    async with near(network, boss=boss) as running, far(network, Hand()) as there:
+        await until(lambda: running.peers())
+        network.delay = lambda key: 0.05
+        for n in range(5):
+            await there.send(Done(n))
+        await asyncio.sleep(0.01)
+        session = network.session("far")
+        session.closed = True
+        for each in network.sessions:
+            if each is not session:
+                each.see([(token, False) for token in session.tokens])
+        await until(lambda: boss.done == list(range(5)))
+        assert [peer.state for peer in running.peers().values()] == ["away"]
+        await until(lambda: not running.peers())
