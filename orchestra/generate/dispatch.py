@@ -150,7 +150,7 @@ def _write_work(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, meth
 
 
 def _write_more(writer: Writer, receipt: Receipt) -> None:
-    """Write going on after a batch, while nobody else is ready. Threads that wait are let in after each one."""
+    """Write going on after a batch while nobody else is ready. Threads that wait are let in after each."""
     with writer.block("if not budget"):
         writer.line("budget = inbox.more()")
         with writer.block("if not budget"):
