@@ -15,6 +15,7 @@ from orchestra.cli.hosting import part_of
 from orchestra.cli.linking import Door, Way
 from orchestra.cli.presence import Presence, presence_of, table_of
 from orchestra.cli.show import emit
+from orchestra.cli.telling import Told, show_log
 from orchestra.errors import LinkError
 from orchestra.link.session import Session
 
@@ -29,7 +30,8 @@ def serve(
 ) -> int:
     """Run the part of an orchestra that hosts some of its subsystems, until the orchestra stops.
 
-    Ctrl-C stops this part alone; the others go on, and wait for one that hosts the same.
+    Ctrl-C stops this part alone; the others go on, and wait for one that hosts the same. On stderr it says
+    who comes and goes, and what the library warns of.
 
     Parameters
     ----------
@@ -48,13 +50,16 @@ def serve(
             "serve needs --connect tcp/HOST:PORT, or --listen for the part the others connect to"
         )
     link = way.link(name=name)
+    show_log()
     app = part_of(target, host)
+    told = Told(host, link)
 
     async def main(running: orchestra.Running) -> None:
+        told.begin()
         await running.wait()
 
     try:
-        orchestra.run(app, main, link=link)
+        orchestra.run(app, main, link=link, on_peer=told.peer)
     except LinkError as error:
         raise CommandError(str(error), status=1) from None
     return 0
@@ -166,5 +171,5 @@ def _about(found: Session, key: str) -> Presence | None:
 def _line(presence: Presence, *, here: bool, as_json: bool) -> str:
     if as_json:
         return jsons.dumps({"here": here, **presence.as_json()})
-    hosts = "" if presence.hosts is None else f" hosting {', '.join(presence.hosts)}"
+    hosts = "" if presence.hosts is None else f" hosting {', '.join(presence.hosts) or 'nothing'}"
     return f"{'here' if here else 'gone'}: {presence.app} {presence.process}{hosts} ({presence.epoch})"
