@@ -2,6 +2,7 @@
 
 import asyncio
 import json as jsons
+import sys
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -113,8 +114,11 @@ def peers(
             present = await asyncio.to_thread(_present, found, keys)
         if json:
             emit(jsons.dumps([each.as_json() for each in sorted(present)]))
-        else:
+        elif present:
             Console().print(table_of(present))
+        else:
+            hint = "" if link.app else "; who is let in by allow= sees one orchestra alone: name it by --app"
+            print(f"orchestra: nobody is there{hint}", file=sys.stderr)
         return 0 if present else 1
 
     return attended(body)

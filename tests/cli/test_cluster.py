@@ -86,6 +86,10 @@ def test_peers_says_by_its_status_that_nobody_is_there(command: Command) -> None
     with router() as (_, at):
         done = command("peers", "--json", ORCHESTRA_CONNECT=at)
         assert (done.returncode, json.loads(done.stdout)) == (1, [])
+        done = command("peers", "--connect", at)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "nobody is there; who is let in by allow=" in done.stderr
+        assert command("peers", "--connect", at, "--app", "shop").stderr == "orchestra: nobody is there\n"
 
 
 @pytest.mark.parametrize("json_too", [False, True])
