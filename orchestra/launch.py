@@ -80,6 +80,8 @@ def start(
     _check_hook("on_gridlock", on_gridlock, "a send", "gridlocks.append")
     _check_hook("on_peer", on_peer, "what arrives", "changes.append")
     threads = _thread_options(slow_handler, pool_threads)
+    if link is not None and (isinstance(link, type) or not callable(getattr(link, "open", None))):
+        raise TypeError(f"link is {link!r}: give a ZenohLink, such as ZenohLink(connect=['tcp/HOST:PORT'])")
     return Starting(app, dead_letters, on_congestion, on_gridlock, threads, link, on_peer)
 
 
