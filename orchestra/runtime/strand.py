@@ -56,7 +56,7 @@ def _relay(awaited: Any) -> Generator[Any, Any, None]:
 
 
 class _Handoff(asyncio.Future[None]):
-    """What the Task of a strand waits for while the strand is stepped. `over` is `done()`, at a fifth of it."""
+    """What the Task of a strand waits for while that is stepped. `over` is `done()`, at a fifth of it."""
 
     __slots__ = ("over",)
 
