@@ -79,21 +79,22 @@ class Engine:
         self._digest = digest.digest(self._description)
         self._kinds = Kinds(plan)
         self.neighbours: dict[Epoch, Neighbour] = {}
-        self._questions = Questions(plan, ensemble.asks)
+        self._soon: dict[Callable[[], None], None] = {}
+        self._later: dict[Callable[[], None], None] = {}
+        self._questions = Questions(plan, ensemble.asks, self._do_later, self.loop.time)
         self._signals = Signals(
             mailbox.epoch, self._kinds, self.loop, self.here, self._put_signal, self._caught_up
         )
         self._rest = Rest(self)
         self._outlets = self._make_outlets(instances)
         self._inlets: dict[int, Inlet] = {}
-        self._soon: dict[Callable[[], None], None] = {}
-        self._later: dict[Callable[[], None], None] = {}
         self.strange = 0
         self._ticker: asyncio.TimerHandle | None = None
         self._reading = False
         self._closing: asyncio.Task[None] | None = None
         self._held_since = 0.0
         self._stop_told = False
+        self._parted = False
         self._lingers = 0.0
         ensemble.afar = self
 
@@ -225,10 +226,13 @@ class Engine:
             while mailbox.control:
                 key, payload, _ = mailbox.control.popleft()
                 self._safely(self._control, key, payload)
+                if monotonic() - began > SLICE:
+                    break
             arrivals = next((arrivals for arrivals in mailbox.levels.values() if arrivals), None)
-            if arrivals is None:
+            if arrivals is not None and not mailbox.control:
+                self._safely(self._messages, *arrivals.popleft())
+            elif not mailbox.control:
                 return
-            self._safely(self._messages, *arrivals.popleft())
             if monotonic() - began > SLICE:
                 self._reading = True
                 self.loop.call_soon(self._read)
@@ -269,7 +273,8 @@ class Engine:
         try:
             control = wire.read_control(payload)
             if isinstance(control, wire.Hello):
-                self._hello(epoch, control)
+                if neighbour is not None:  # else its token comes yet, and it is greeted then
+                    self._hello(neighbour, control)
             elif neighbour is None:
                 self._strange(f"a {type(control).__name__} before a hello, under the key {key}")
             else:
@@ -310,10 +315,14 @@ class Engine:
                 self._signals.came(neighbour, control)
             case wire.Missed():
                 self._signals.again(neighbour, control.number)
+            case wire.Forgotten():
+                self._signals.forgotten(neighbour, control.number)
             case wire.Seen():
                 self._signals.was_seen(neighbour, control)
             case wire.Answer() | wire.Failure():
                 self._questions.answered(neighbour, control)
+            case wire.Heard():
+                self._questions.heard(neighbour, control.numbers)
             case wire.Stop():
                 neighbour.tell(wire.Ending())
                 neighbour.ending = True
@@ -327,6 +336,7 @@ class Engine:
                 neighbour.ending = True
                 self.ensemble.close_outside()
             case wire.HowQuiet():
+                self.ensemble.close_outside()  # whoever asks this drains, and may have been misheard
                 neighbour.tell(self._rest.told(control.number))
             case wire.Quiet():
                 neighbour.noticed = control
@@ -408,14 +418,22 @@ class Engine:
     def _forget_old(self) -> None:
         gone = [epoch for epoch, each in self.neighbours.items() if each.state is State.GONE]
         for epoch in gone[: max(0, len(gone) - KNOWN)]:
-            del self.neighbours[epoch]
+            forgotten = self.neighbours.pop(epoch)
+            for each in self._outlets.values():
+                each.forget(forgotten)
 
     def _greet(self, neighbour: Neighbour, *, back: bool) -> None:
+        if self._parted:
+            return
+        neighbour.greeted_at = self.loop.time()
         neighbour.tell(wire.Hello(self.process, self._digest, list(self._hosts), self._signals.count, back))
 
-    def _hello(self, epoch: Epoch, hello: wire.Hello) -> None:
-        neighbour = self._meet(Sign(hello.process, epoch))
-        if neighbour.ended or (neighbour.state in (State.AWAY, State.GONE) and not neighbour.alive):
+    def _hello(self, neighbour: Neighbour, hello: wire.Hello) -> None:
+        if (
+            self._parted
+            or neighbour.ended
+            or (neighbour.state in (State.AWAY, State.GONE) and not neighbour.alive)
+        ):
             return  # it was on its way when that process ended; one that comes back shows its token first
         neighbour.process = hello.process
         neighbour.hosts = tuple(name for name in hello.hosts if name in self._plan.subsystems)
@@ -567,6 +585,11 @@ class Engine:
         for neighbour in list(self.neighbours.values()):
             if neighbour.state is State.AWAY and now - neighbour.away_at > grace:
                 self._gone(neighbour, "nothing was heard of it for too long")
+            waited = neighbour.alive and neighbour.state in (State.MET, State.AWAY, State.GONE)
+            if waited and not neighbour.ended and now - neighbour.greeted_at > PATIENCE:
+                self._greet(neighbour, back=True)
+        self._questions.tell_again(PATIENCE)
+        self._signals.tell_again()
         for each in self._outlets.values():
             each.tick(now, PATIENCE)
         for found in self._inlets.values():
@@ -622,6 +645,7 @@ class Engine:
                 each.close()
             for neighbour in self.here():
                 neighbour.tell(wire.Bye(self._last_news(neighbour)))
+            self._parted = True
             await self._while(lambda: any(each.ending for each in self.here()), self._lingers)
         finally:
             if self._ticker is not None:
@@ -641,6 +665,10 @@ class Engine:
                 asked = now
                 for each in self._outlets.values():
                     each.ask_again()
+                if self._stop_told and not self._parted:
+                    for neighbour in self.here():
+                        if not neighbour.ending:
+                            neighbour.tell(wire.Stop(max(0.0, self._lingers - FAREWELL)))
             await asyncio.sleep(0.005)
             now = self.loop.time()
 

@@ -115,6 +115,8 @@ class LaneInlet:
         source = self._sources.get(neighbour.epoch)
         if source is None or source.gone:
             raise Malformed("messages before a greeting")
+        if header.count > len(payload):
+            raise Malformed(f"{len(payload)} bytes, where the header says {header.count} frames")
         if header.first > source.account.limit and not source.account.returning:
             raise Malformed(f"message {header.first}, where only {source.account.limit} were granted")
         if source.stream.held or ahead(self._around.seen, header.signals):

@@ -6,7 +6,7 @@ When something was put, the pump takes all that is queued and puts it on the wir
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -179,6 +179,10 @@ class Outlet:
                     if way.unheard:
                         self._ask(host, place)
 
+    def forget(self, neighbour: Neighbour) -> None:
+        """A host that was gone is not known any more."""
+        self.hosts.pop(neighbour.epoch, None)
+
     # what hosts say
 
     def news(self, neighbour: Neighbour, place: int, news: LaneNews) -> None:
@@ -245,12 +249,11 @@ class Outlet:
         if not lane.queue:
             return
         with held([self.inbox]):
-            if len(self.hosts) == 1 and self.elsewhere.by is None:
-                for host in self.hosts.values():
-                    if host.here:
-                        self._send_to(host, lane, place)
+            here = self._here()
+            if len(here) == 1 and self.elsewhere.by is None:
+                self._send_to(here[0], lane, place)
             else:
-                self._divide(lane, place)
+                self._divide(here, lane, place)
             self._resize(lane)
 
     def _send_to(self, host: Host, lane: Lane, place: int) -> None:
@@ -267,9 +270,8 @@ class Outlet:
             self._taken[place] += len(boxes)
             self._put(host, place, boxes, size)
 
-    def _divide(self, lane: Lane, place: int) -> None:
+    def _divide(self, hosts: list[Host], lane: Lane, place: int) -> None:
         """Send each message to its host: the one for its key, or the one that has granted most."""
-        hosts = [host for host in self.hosts.values() if host.here]
         queue = lane.queue
         while queue and hosts:
             host = self._chosen(hosts, place, queue[0])
@@ -391,7 +393,7 @@ class Outlet:
         else:
             lane.settle()
 
-    def _here(self) -> Iterable[Host]:
+    def _here(self) -> list[Host]:
         return [host for host in self.hosts.values() if host.here]
 
     # questions

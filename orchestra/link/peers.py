@@ -67,6 +67,7 @@ class Neighbour:
     lost: int = 0
     noise: int = 0
     noise_told: bool = False
+    greeted_at: float = 0.0
     ending: bool = False
     ended: bool = False
     noticed: wire.Quiet | None = None

@@ -119,6 +119,12 @@ class Missed(msgspec.Struct, array_like=True, frozen=True, tag="missed"):
     number: Count
 
 
+class Forgotten(msgspec.Struct, array_like=True, frozen=True, tag="forgotten"):
+    """My signals up to this number are not kept any more."""
+
+    number: Count
+
+
 class Seen(msgspec.Struct, array_like=True, frozen=True, tag="seen"):
     """Your signal of this number is in every queue; those that are over their capacity."""
 
@@ -143,6 +149,12 @@ class Failure(msgspec.Struct, array_like=True, frozen=True, tag="failure"):
     text: str
     args: list[Any]
     state: dict[str, Any]
+
+
+class Heard(msgspec.Struct, array_like=True, frozen=True, tag="heard"):
+    """Your answers to these questions have come."""
+
+    numbers: list[Count]
 
 
 class Stop(msgspec.Struct, array_like=True, frozen=True, tag="stop"):
@@ -195,9 +207,11 @@ Control: TypeAlias = (
     | GivesBack
     | Told
     | Missed
+    | Forgotten
     | Seen
     | Answer
     | Failure
+    | Heard
     | Stop
     | Drain
     | HowQuiet
