@@ -7,6 +7,7 @@ closes the session.
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 from typing import Any
 
@@ -95,6 +96,7 @@ class Engine:
         self._held_since = 0.0
         self._stop_told = False
         self._parted = False
+        self._putting = ThreadPoolExecutor(4, "orchestra-link-put")
         self._lingers = 0.0
         ensemble.afar = self
 
@@ -129,6 +131,7 @@ class Engine:
             out=self._questions.out,
             lost=self._bury,
             put_in_thread=self._put_in_thread,
+            bulk=bulk_beside(self._mailbox.levels),
             now=self.loop.time,
         )
         made: dict[str, Outlet] = {}
@@ -623,7 +626,7 @@ class Engine:
         self.ensemble.letters.bury(DeadLetter(box.open(), name, reason, error))
 
     def _put_in_thread(self, work: Callable[[], None], done: Callable[[], None]) -> None:
-        putting = self.loop.run_in_executor(None, work)
+        putting = self.loop.run_in_executor(self._putting, work)
         putting.add_done_callback(_log_failure)
         putting.add_done_callback(lambda _: done())
 
@@ -651,6 +654,7 @@ class Engine:
             if self._ticker is not None:
                 self._ticker.cancel()
             await self._mailbox.close()
+            self._putting.shutdown(wait=False)
             for each in self._outlets.values():
                 each.close()
             for neighbour in self.neighbours.values():
@@ -691,6 +695,12 @@ class Engine:
         except asyncio.CancelledError:
             self._mailbox.session.close(CLOSING)
             raise
+
+
+def bulk_beside(levels: Collection[Priority]) -> Priority:
+    """The priority of what may block: the lowest that no lane has, of those that go over the second link."""
+    free = [level for level in (Priority.BACKGROUND, Priority.DATA_LOW, Priority.DATA) if level not in levels]
+    return free[0] if free else Priority.BACKGROUND
 
 
 def _log_failure(future: "asyncio.Future[Any]") -> None:

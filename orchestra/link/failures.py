@@ -28,8 +28,12 @@ def written(number: int, error: BaseException) -> Failure:
 
 def _whole(number: int, error: BaseException) -> Failure:
     kind = type(error)
-    state = {name: tree for name, value in vars(error).items() if (tree := _tree(value)) is not _NONE}
-    state = {name: tree for name, tree in state.items() if isinstance(name, str)}
+    attributes: dict[Any, Any] = vars(error)
+    state = {
+        name: tree
+        for name, value in attributes.items()
+        if isinstance(name, str) and (tree := _tree(value)) is not _NONE
+    }
     args = [_tree(argument) for argument in error.args]
     text = str(error)
     if isinstance(error, OrchestraError) or any(argument is _NONE for argument in args):

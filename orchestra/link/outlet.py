@@ -23,6 +23,7 @@ from orchestra.link.order import Range, missing_from
 from orchestra.link.parcels import Kinds, Run, pack
 from orchestra.link.peers import Neighbour, State
 from orchestra.link.wire import Header, LaneNews
+from orchestra.priority import Priority
 from orchestra.remote import Elsewhere
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.lane import Lane
@@ -57,10 +58,17 @@ class Way:
     """It was said that somebody waits for room, and no room has come since."""
     busy: bool = False
     """A packet that may block is being put by a thread."""
+    bulk: bool = False
+    """What is on the way goes as bulk, and must not be overtaken."""
 
     def has_room(self) -> bool:
         """Whether more may be on the way."""
-        return self.flying < WINDOW and not self.busy
+        return self.flying < WINDOW and not self.busy and not self.bulk
+
+    def settled(self) -> None:
+        """Nothing is on the way any more."""
+        self.flying = 0
+        self.bulk = False
 
 
 @attrs.define(eq=False)
@@ -82,7 +90,8 @@ class Surroundings:
 
     `signals` tells how many signals of each origin were seen here, `out` how what rides beside a frame
     crosses to a process; `lost` gets each box that will not be handled, the subsystem, the reason and the
-    error. `put_in_thread` calls the first function in a thread, and then the second in the loop.
+    error. `put_in_thread` calls the first function in a thread, and then the second in the loop; what it puts
+    has the priority `bulk`, for as long as a put waits no other of that priority can go on.
     """
 
     kinds: Kinds
@@ -90,6 +99,7 @@ class Surroundings:
     out: Callable[[Neighbour], Callable[[type], Out]]
     lost: Callable[[Box[Any], str, str, BaseException | None], None]
     put_in_thread: Callable[[Callable[[], None], Callable[[], None]], None]
+    bulk: Priority
     now: Callable[[], float]
 
 
@@ -153,7 +163,7 @@ class Outlet:
                 for box in sent.boxes:
                     self._around.lost(box, self.name, why, None)
             way.unheard.clear()
-            way.flying = 0
+            way.settled()
             way.heard = way.purse.limit = way.purse.sent
         self.changed()
 
@@ -228,6 +238,8 @@ class Outlet:
                 way.flying += left.size
                 break
         way.heard = max(way.heard, arrived)
+        if not unheard:
+            way.settled()
 
     # sending
 
@@ -340,12 +352,12 @@ class Outlet:
         header = wire.write_header(
             Header(self.place, lane.priority, first, count, way.heard, wants, signals, runs)
         )
-        if len(payload) <= 2 * PACKET:
+        if len(payload) <= 2 * PACKET and not way.bulk:
             with suppress(LinkError):  # closed: what was put is not acknowledged, and lost
                 host.neighbour.publisher(lane.priority).put(payload, header)
             return
-        publisher = host.neighbour.publisher(lane.priority, block=True)
-        way.busy = True
+        publisher = host.neighbour.publisher(lane.priority, self._around.bulk)
+        way.busy = way.bulk = True
         self._around.put_in_thread(
             partial(publisher.put, payload, header), partial(self._thread_has_put, way)
         )

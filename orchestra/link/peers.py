@@ -47,8 +47,8 @@ class Neighbour:
     """One other process.
 
     `alive` says that its token is there. `noise` counts what came from it and was not as it should be.
-    `ending` says that it has told that it stops, `ended` that it has said goodbye. `noticed` is its last answer
-    to how quiet it is.
+    `ending` says that it has told that it stops, `ended` that it has said goodbye. `noticed` is its last
+    answer to how quiet it is.
     """
 
     process: str
@@ -93,13 +93,13 @@ class Neighbour:
         with suppress(LinkError):  # the session is closed
             publisher.put(wire.write_control(control), b"")
 
-    def publisher(self, level: Priority, *, block: bool = False) -> Publishes:
-        """What puts messages of a level to it."""
-        publisher = self._publishers.get((level, block))
+    def publisher(self, level: Priority, bulk: Priority | None = None) -> Publishes:
+        """What puts messages of a level to it; with `bulk` it may block, and Zenoh takes them for those."""
+        publisher = self._publishers.get((level, bulk))
         if publisher is None:
             key = self.keys.messages_to(self.epoch, level)
-            publisher = self.session.publisher(key, priority=level, block=block)
-            self._publishers[level, block] = publisher
+            publisher = self.session.publisher(key, priority=bulk or level, block=bulk is not None)
+            self._publishers[level, bulk] = publisher
         return publisher
 
     def shown(self, unacknowledged: int) -> Peer:

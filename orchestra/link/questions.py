@@ -53,8 +53,8 @@ class Given:
 class Questions:
     """What was asked of other processes, and by them.
 
-    An answer is sent again until its asker has said that it has come. `later` has a function called soon, once
-    however often it is given; `now` is the time.
+    An answer is sent again until its asker has said that it has come. `later` has a function called soon,
+    once however often it is given; `now` is the time.
     """
 
     def __init__(
