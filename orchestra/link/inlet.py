@@ -5,6 +5,7 @@ for those in this process is what is left. When messages were taken, room is gra
 """
 
 from collections.abc import Callable, Mapping
+from time import monotonic
 from typing import Any
 
 import attrs
@@ -31,6 +32,10 @@ MOST = 65536
 
 BYTES = 32 * 1024
 """Bytes after whose arrival the sender is told, whatever the room."""
+
+
+AGAIN = 0.05
+"""Seconds after which what has not come is asked for once more."""
 
 
 @attrs.frozen
@@ -60,6 +65,8 @@ class Source:
     bytes: int = 0
     account: Account = attrs.Factory(Account)
     gone: bool = False
+    asked: tuple[int, float] = (-1, 0.0)
+    """From which number on it was asked to send again, and when."""
 
 
 class LaneInlet:
@@ -148,6 +155,9 @@ class LaneInlet:
 
     def _accept(self, source: Source, header: Header, payload: bytes) -> None:
         stream, account, neighbour = source.stream, source.account, source.neighbour
+        if header.first > max(stream.expected, header.heard):
+            self._ask_again(source)
+            return
         lost = stream.lost
         skip = stream.admit(header.first, header.count)
         good = max(skip, min(header.count, account.limit - header.first))
@@ -166,6 +176,14 @@ class LaneInlet:
             self._tell(source)
         self._around.soon(self.grant)
         self._around.later(self._tell_all)
+
+    def _ask_again(self, source: Source) -> None:
+        """Something before this packet has not come, and its sender still has it: all is to come in order."""
+        number, at = source.asked
+        now = monotonic()
+        if number != source.stream.expected or now - at >= AGAIN:
+            source.asked = source.stream.expected, now
+            self._tell(source, again=True)
 
     def _opened(self, source: Source, header: Header, payload: bytes, skip: int, good: int) -> list[Any]:
         """The entries for the lane, of the messages of a packet from number `skip` to before `good`."""
@@ -302,15 +320,15 @@ class LaneInlet:
                 asked = AsksBack(place, level, account.round + 1, account.asked_back or 0)
                 source.neighbour.tell(asked)
 
-    def _tell(self, source: Source) -> None:
+    def _tell(self, source: Source, *, again: bool = False) -> None:
         if source.neighbour.state is State.HERE:
             source.told, source.bytes = source.stream.expected, 0
-            source.neighbour.tell(Grants([self._news(source)]))
+            source.neighbour.tell(Grants([self._news(source, again)]))
 
-    def _news(self, source: Source) -> LaneNews:
+    def _news(self, source: Source, again: bool = False) -> LaneNews:
         stream, account = source.stream, source.account
         place, level = self._inlet.place, self._lane.priority
-        return LaneNews(place, level, account.round, account.limit, stream.expected, stream.gaps)
+        return LaneNews(place, level, account.round, account.limit, stream.expected, stream.gaps, again)
 
 
 class Inlet:

@@ -38,11 +38,18 @@ WINDOW = 128 * 1024
 
 @attrs.define(eq=False)
 class Sent:
-    """A packet of which it is not known yet what became of it."""
+    """A packet of which it is not known yet what became of it.
+
+    `number`, `runs` and `payload` are as it was sent, for it is sent again where it has not come.
+    """
 
     first: int
     boxes: Sequence[Box[Any]]
     size: int
+    number: int
+    count: int
+    runs: list[Run]
+    payload: bytes
 
 
 @attrs.define(eq=False)
@@ -205,6 +212,9 @@ class Outlet:
         if way.purse.granted(news.round, news.limit):
             way.wants = False
         self._resize(self.inbox.lanes[place])
+        if news.again and not way.busy:
+            for sent in list(way.unheard):
+                self._write(host, place, sent.number, sent.count, sent.runs, sent.payload, wants=way.wants)
         self.wake()
 
     def give_back(self, neighbour: Neighbour, place: int, number: int, limit: int) -> int | None:
@@ -233,7 +243,8 @@ class Outlet:
             unheard.popleft()
             if end > arrived:
                 rest = sent.boxes[arrived - sent.first :]
-                left = Sent(arrived, rest, sum(len(box.frame) for box in rest))
+                size = sum(len(box.frame) for box in rest)
+                left = attrs.evolve(sent, first=arrived, boxes=rest, size=size)
                 unheard.appendleft(left)
                 way.flying += left.size
                 break
@@ -337,10 +348,11 @@ class Outlet:
                 self._around.lost(box, self.name, "failed", error)
             return
         first = way.purse.spend(len(boxes))
-        way.unheard.append(Sent(first, boxes, size))
+        payload = wire.write_frames(frames)
+        way.unheard.append(Sent(first, boxes, size, first, len(boxes), runs, payload))
         way.flying += size
         host.neighbour.sent += len(boxes)
-        self._write(host, place, first, len(boxes), runs, wire.write_frames(frames), wants=bool(lane.waiting))
+        self._write(host, place, first, len(boxes), runs, payload, wants=bool(lane.waiting))
 
     def _write(
         self, host: Host, place: int, first: int, count: int, runs: list[Run], payload: bytes, *, wants: bool

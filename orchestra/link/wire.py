@@ -48,7 +48,10 @@ class Header(msgspec.Struct, array_like=True, frozen=True, gc=False, forbid_unkn
 
 
 class LaneNews(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """What a receiver says of one lane: a limit, and what became of all before the number `arrived`."""
+    """What a receiver says of one lane: a limit, and what became of all before the number `arrived`.
+
+    `again` asks for what was sent from there on: something before it has not come.
+    """
 
     subsystem: Place
     level: Level
@@ -56,6 +59,7 @@ class LaneNews(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fiel
     limit: Count
     arrived: Count
     gaps: list[tuple[Count, Count]]
+    again: bool = False
 
 
 class Hello(msgspec.Struct, array_like=True, frozen=True, tag="hello"):

@@ -9,7 +9,7 @@ import pytest
 from orchestra import NoReply, RemoteError, SubsystemStalled
 from orchestra.link import wire
 from orchestra.link.keys import Keys, written
-from tests.link.fabric import Network, until
+from tests.link.fabric import Network, lossy, until
 from tests.link.shop import Boss, Hand, Phase, Question, Task
 from tests.link.test_fabric import far, near, run
 
@@ -238,6 +238,25 @@ async def test_a_packet_that_claims_too_much_does_not_spoil_the_numbers() -> Non
         await until(lambda: hand.seen and hand.seen[-1] == 49)
         assert len(hand.seen) > 30
         assert there.peers()["near"].refused > 0
+
+
+@run
+async def test_what_has_not_come_over_a_link_that_holds_is_sent_again_in_order() -> None:
+    network = Network()
+    letters: list[Any] = []
+    hand = Hand(answers=False)
+    async with far(network, hand), near(network, dead_letters=letters.append) as running:
+        await until(lambda: running.peers())
+        for begin in range(0, 400, 40):
+            network.drops = lossy(0.7, begin, "/5/")
+            for n in range(begin, begin + 30):
+                await running.send(Task(n))
+            network.drops = lambda key: False
+            for n in range(begin + 30, begin + 40):
+                await running.send(Task(n))
+        await until(lambda: len(hand.seen) == 400)
+        assert hand.seen == list(range(400))
+        assert letters == []
 
 
 @run
