@@ -247,15 +247,15 @@ async def test_what_has_not_come_over_a_link_that_holds_is_sent_again_in_order()
     hand = Hand(answers=False)
     async with far(network, hand), near(network, dead_letters=letters.append) as running:
         await until(lambda: running.peers())
-        for begin in range(0, 400, 40):
-            network.drops = lossy(0.7, begin, "/5/")
+        for begin in range(0, 120, 40):
+            network.drops = lossy(0.5, begin, "/5/")
             for n in range(begin, begin + 30):
                 await running.send(Task(n))
             network.drops = lambda key: False
             for n in range(begin + 30, begin + 40):
                 await running.send(Task(n))
-        await until(lambda: len(hand.seen) == 400)
-        assert hand.seen == list(range(400))
+        await until(lambda: len(hand.seen) == 120)
+        assert hand.seen == list(range(120))
         assert letters == []
 
 
