@@ -37,8 +37,8 @@ class Rest:
     def told(self, number: int) -> wire.Quiet:
         """What this process says when it is asked."""
         engine = self._engine
-        sent = sum(each.sent for each in engine.neighbours.values())
-        had = sum(each.received + each.lost for each in engine.neighbours.values())
+        sent = sum(each.sent for each in engine.circle.neighbours.values())
+        had = sum(each.received + each.lost for each in engine.circle.neighbours.values())
         return wire.Quiet(number, self._rests(), sent, had)
 
     def finished(self, name: str) -> None:
@@ -60,7 +60,7 @@ class Rest:
         engine = self._engine
         if engine.ensemble.phase is not Phase.DRAINING or self.released:
             return
-        here = engine.here()
+        here = engine.circle.here()
         said = {each.epoch: each.noticed for each in here if each.noticed is not None}
         heard = len(said) == len(here) and all(quiet.number == self._number for quiet in said.values())
         if heard and self._number and self._is_over(said):
@@ -92,7 +92,7 @@ class Rest:
             engine.loop.call_later(PAUSE, self._say_finished)
             return
         names, self._finished = self._finished, []
-        for each in engine.here():
+        for each in engine.circle.here():
             each.tell(wire.Finished(names))
 
 

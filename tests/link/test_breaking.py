@@ -16,7 +16,7 @@ from tests.link.test_fabric import far, near, run
 
 def control_key(running: Any, sender: int) -> str:
     """Under which key a process of the epoch `sender` tells something to this one."""
-    own: Keys = running._ensemble.afar._mailbox.keys
+    own: Keys = running._ensemble.afar.mailbox.keys
     return own.own_control.removesuffix("*") + written(sender)
 
 
@@ -116,7 +116,7 @@ async def test_more_signals_missed_than_are_kept_are_given_up_and_counted() -> N
         assert signals == [f"signal {k}" for k in range(1101 - len(signals), 1101)]
         assert len(signals) >= 1000
         engine: Any = there._ensemble.afar
-        assert engine._signals.missed == 1101 - len(signals)
+        assert engine.signals.missed == 1101 - len(signals)
 
 
 @run
@@ -180,12 +180,12 @@ async def test_a_flood_of_nonsense_does_not_hold_up_the_loop() -> None:
         await running.send(Task(0))
         engine: Any = running._ensemble.afar
         key = control_key(running, 12345)
-        engine._mailbox.control.extend((key, b"\xc1", b"") for _ in range(200_000))
+        engine.mailbox.control.extend((key, b"\xc1", b"") for _ in range(200_000))
         loop = asyncio.get_running_loop()
         worst, last = 0.0, loop.time()
         sending = asyncio.ensure_future(running.send(Task(1)))
         engine._look()
-        while engine._mailbox.control:
+        while engine.mailbox.control:
             await asyncio.sleep(0)
             worst, last = max(worst, loop.time() - last), loop.time()
         assert worst < 0.1
@@ -215,7 +215,7 @@ async def test_a_flood_of_false_greetings_is_neither_kept_nor_told_each_time() -
         finally:
             logging.getLogger("orchestra").removeHandler(handler)
         engine: Any = running._ensemble.afar
-        assert len(engine.neighbours) < 600
+        assert len(engine.circle.neighbours) < 600
         assert len(told) < 600
 
 

@@ -515,7 +515,7 @@ async def test_what_nobody_has_sent_is_counted_and_logged_once() -> None:
     async with near(network) as running:
         stranger = network.link("stranger").open(None)  # type: ignore[arg-type]  # nobody gives it up
         engine: Any = running._ensemble.afar
-        for key in (engine._mailbox.keys.own_control, engine._mailbox.keys.own(Priority.NORMAL)):
+        for key in (engine.mailbox.keys.own_control, engine.mailbox.keys.own(Priority.NORMAL)):
             for end in ("0123456789abcdef", "nobody"):
                 for payload in (b"", b"\xc1", b"\x91\xa5hello", bytes(1000)):
                     put = stranger.publisher(key.removesuffix("*") + end, priority=5, block=False).put
