@@ -7,7 +7,6 @@ closes the session.
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 from typing import Any
 
@@ -90,7 +89,6 @@ class Engine:
         self._closing: asyncio.Task[None] | None = None
         self._held_since = 0.0
         self.stop_told = False
-        self._putting = ThreadPoolExecutor(4, "orchestra-link-put")
         self._lingers = 0.0
         ensemble.afar = self
 
@@ -124,8 +122,6 @@ class Engine:
             signals=lambda: self.signals.carried,
             out=self.questions.out,
             lost=self._bury,
-            put_in_thread=self._put_in_thread,
-            bulk=bulk_beside(self.mailbox.levels),
             now=self.loop.time,
         )
         made: dict[str, Outlet] = {}
@@ -462,11 +458,6 @@ class Engine:
     def _bury(self, box: Box[Any], name: str, reason: str, error: BaseException | None) -> None:
         self.ensemble.letters.bury(DeadLetter(box.open(), name, reason, error))
 
-    def _put_in_thread(self, work: Callable[[], None], done: Callable[[], None]) -> None:
-        putting = self.loop.run_in_executor(self._putting, work)
-        putting.add_done_callback(_log_failure)
-        putting.add_done_callback(lambda _: done())
-
     def _begin_to_close(self) -> None:
         if self._closing is None:
             self._closing = self.loop.create_task(self._close(), name="orchestra link closes")
@@ -491,7 +482,6 @@ class Engine:
             if self._ticker is not None:
                 self._ticker.cancel()
             await self.mailbox.close()
-            self._putting.shutdown(wait=False)
             for each in self.outlets.values():
                 each.close()
             for neighbour in self.circle.neighbours.values():
@@ -534,12 +524,6 @@ class Engine:
         except asyncio.CancelledError:
             self.mailbox.session.close(CLOSING)
             raise
-
-
-def bulk_beside(levels: Collection[Priority]) -> Priority:
-    """The priority of what may block: the lowest that no lane has, of those that go over the second link."""
-    free = [level for level in (Priority.BACKGROUND, Priority.DATA_LOW, Priority.DATA) if level not in levels]
-    return free[0] if free else Priority.BACKGROUND
 
 
 def _log_failure(future: "asyncio.Future[Any]") -> None:

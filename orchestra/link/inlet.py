@@ -56,6 +56,19 @@ class Surroundings:
 
 
 @attrs.define(eq=False)
+class Parts:
+    """The pieces that have come of a big packet, and their count."""
+
+    number: int = -1
+    came: int = 0
+    pieces: list[bytes] = attrs.Factory(list)
+
+    def begin(self, number: int = -1) -> None:
+        """Those before do not matter any more."""
+        self.number, self.came, self.pieces = number, 0, []
+
+
+@attrs.define(eq=False)
 class Source:
     """What one process sends to one lane. `told` is up to where it was told what became of it."""
 
@@ -65,8 +78,9 @@ class Source:
     bytes: int = 0
     account: Account = attrs.Factory(Account)
     gone: bool = False
-    asked: tuple[int, float] = (-1, 0.0)
-    """From which number on it was asked to send again, and when."""
+    asked: tuple[int, int, float] = (-1, 0, 0.0)
+    """From which number and piece on it was asked to send again, and when."""
+    parts: Parts = attrs.Factory(Parts)
 
 
 class LaneInlet:
@@ -111,6 +125,7 @@ class LaneInlet:
             return
         neighbour.lost += sum(header.count for header, _ in source.stream.held)
         source.stream.held.clear()
+        source.parts.begin()
         source.gone = True
         self._granter.leave(neighbour.epoch)
         self.grant()
@@ -122,6 +137,11 @@ class LaneInlet:
         source = self._sources.get(neighbour.epoch)
         if source is None or source.gone:
             raise Malformed("messages before a greeting")
+        if header.piece is not None:
+            whole = self._joined(source, header, payload)
+            if whole is None:
+                return
+            payload = whole
         if header.count > len(payload):
             raise Malformed(f"{len(payload)} bytes, where the header says {header.count} frames")
         if header.first > source.account.limit and not source.account.returning:
@@ -130,6 +150,29 @@ class LaneInlet:
             source.stream.held.append((header, payload))
         else:
             self._accept(source, header, payload)
+
+    def _joined(self, source: Source, header: Header, piece: bytes) -> bytes | None:
+        """All pieces of a packet as one, when this is the last; they come in order, or are sent again."""
+        assert header.piece is not None
+        number, count = header.piece
+        parts = source.parts
+        if header.first > source.account.limit and not source.account.returning:
+            raise Malformed(f"message {header.first}, where only {source.account.limit} were granted")
+        if number >= count:
+            raise Malformed(f"piece {number} of {count}")
+        if parts.number != header.first:
+            parts.begin(header.first)
+        if number > parts.came:
+            self._ask_again(source)
+            return None
+        if number == parts.came:
+            parts.came += 1
+            parts.pieces.append(piece)
+            if parts.came == count:
+                whole, parts.pieces = b"".join(parts.pieces), []
+                return whole
+        self._tell(source)
+        return None
 
     def let_in(self) -> None:
         """Signals have been seen: accept what is no longer ahead."""
@@ -156,6 +199,8 @@ class LaneInlet:
     def _accept(self, source: Source, header: Header, payload: bytes) -> None:
         stream, account, neighbour = source.stream, source.account, source.neighbour
         if header.first > max(stream.expected, header.heard):
+            if header.piece is not None:
+                source.parts.begin()
             self._ask_again(source)
             return
         lost = stream.lost
@@ -179,10 +224,11 @@ class LaneInlet:
 
     def _ask_again(self, source: Source) -> None:
         """Something before this packet has not come, and its sender still has it: all is to come in order."""
-        number, at = source.asked
+        *missing, at = source.asked
         now = monotonic()
-        if number != source.stream.expected or now - at >= AGAIN:
-            source.asked = source.stream.expected, now
+        expected, came = source.stream.expected, source.parts.came
+        if missing != [expected, came] or now - at >= AGAIN:
+            source.asked = expected, came, now
             self._tell(source, again=True)
 
     def _opened(self, source: Source, header: Header, payload: bytes, skip: int, good: int) -> list[Any]:
@@ -328,7 +374,10 @@ class LaneInlet:
     def _news(self, source: Source, again: bool = False) -> LaneNews:
         stream, account = source.stream, source.account
         place, level = self._inlet.place, self._lane.priority
-        return LaneNews(place, level, account.round, account.limit, stream.expected, stream.gaps, again)
+        pieces = source.parts.came if source.parts.number == stream.expected else 0
+        return LaneNews(
+            place, level, account.round, account.limit, stream.expected, stream.gaps, again, pieces
+        )
 
 
 class Inlet:

@@ -8,7 +8,6 @@ When something was put, the pump takes all that is queued and puts it on the wir
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import attrs
@@ -23,7 +22,6 @@ from orchestra.link.order import Range, missing_from
 from orchestra.link.parcels import Kinds, Run, pack
 from orchestra.link.peers import Neighbour, State
 from orchestra.link.wire import Header, LaneNews
-from orchestra.priority import Priority
 from orchestra.remote import Elsewhere
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.lane import Lane
@@ -31,6 +29,9 @@ from orchestra.runtime.threads.inbox import held
 
 PACKET = 48 * 1024
 """Bytes of frames in one packet, at most, where it has several."""
+
+AHEAD = 3
+"""Pieces of a big message that may be on the way."""
 
 WINDOW = 128 * 1024
 """Bytes of one lane that may be on the way to one host; a single message may have more."""
@@ -40,7 +41,8 @@ WINDOW = 128 * 1024
 class Sent:
     """A packet of which it is not known yet what became of it.
 
-    `number`, `runs` and `payload` are as it was sent, for it is sent again where it has not come.
+    `number`, `runs` and `payload` are as it was sent, for it is sent again where it has not come. One that
+    is too big goes in `pieces`, of which so many are `put` and so many `came`.
     """
 
     first: int
@@ -50,6 +52,9 @@ class Sent:
     count: int
     runs: list[Run]
     payload: bytes
+    pieces: int
+    put: int = 0
+    came: int = 0
 
 
 @attrs.define(eq=False)
@@ -63,19 +68,12 @@ class Way:
     asked_at: float = 0.0
     wants: bool = False
     """It was said that somebody waits for room, and no room has come since."""
-    busy: bool = False
-    """A packet that may block is being put by a thread."""
-    bulk: bool = False
-    """What is on the way goes as bulk, and must not be overtaken."""
 
-    def has_room(self) -> bool:
-        """Whether more may be on the way."""
-        return self.flying < WINDOW and not self.busy and not self.bulk
-
-    def settled(self) -> None:
-        """Nothing is on the way any more."""
-        self.flying = 0
-        self.bulk = False
+    def has_room(self, more: int) -> bool:
+        """Whether a message of so many bytes may be on the way too; one that goes in pieces goes alone."""
+        if not self.unheard:
+            return True
+        return more <= PACKET and self.unheard[-1].pieces == 1 and self.flying < WINDOW
 
 
 @attrs.define(eq=False)
@@ -97,16 +95,13 @@ class Surroundings:
 
     `signals` tells how many signals of each origin were seen here, `out` how what rides beside a frame
     crosses to a process; `lost` gets each box that will not be handled, the subsystem, the reason and the
-    error. `put_in_thread` calls the first function in a thread, and then the second in the loop; what it puts
-    has the priority `bulk`, for as long as a put waits no other of that priority can go on.
+    error.
     """
 
     kinds: Kinds
     signals: Callable[[], dict[int, int]]
     out: Callable[[Neighbour], Callable[[type], Out]]
     lost: Callable[[Box[Any], str, str, BaseException | None], None]
-    put_in_thread: Callable[[Callable[[], None], Callable[[], None]], None]
-    bulk: Priority
     now: Callable[[], float]
 
 
@@ -170,7 +165,7 @@ class Outlet:
                 for box in sent.boxes:
                     self._around.lost(box, self.name, why, None)
             way.unheard.clear()
-            way.settled()
+            way.flying = 0
             way.heard = way.purse.limit = way.purse.sent
         self.changed()
 
@@ -212,9 +207,12 @@ class Outlet:
         if way.purse.granted(news.round, news.limit):
             way.wants = False
         self._resize(self.inbox.lanes[place])
-        if news.again and not way.busy:
-            for sent in list(way.unheard):
-                self._write(host, place, sent.number, sent.count, sent.runs, sent.payload, wants=way.wants)
+        for sent in list(way.unheard):
+            if sent.pieces > 1 and news.arrived == sent.number:
+                sent.came = news.pieces if news.again else max(sent.came, news.pieces)
+            if news.again:
+                sent.put = sent.came
+            self._send(host, place, sent)
         self.wake()
 
     def give_back(self, neighbour: Neighbour, place: int, number: int, limit: int) -> int | None:
@@ -249,8 +247,6 @@ class Outlet:
                 way.flying += left.size
                 break
         way.heard = max(way.heard, arrived)
-        if not unheard:
-            way.settled()
 
     # sending
 
@@ -281,7 +277,7 @@ class Outlet:
 
     def _send_to(self, host: Host, lane: Lane, place: int) -> None:
         way, queue = host.ways[place], lane.queue
-        while queue and way.purse.credit > 0 and way.has_room():
+        while queue and way.purse.credit > 0 and way.has_room(len(queue[0].frame)):
             boxes: list[Box[Any]] = []
             size = 0
             for _ in range(min(len(queue), way.purse.credit)):
@@ -303,7 +299,7 @@ class Outlet:
                 queue.popleft()
                 continue
             way = host.ways[place]
-            if way.purse.credit <= 0 or not way.has_room():
+            if way.purse.credit <= 0 or not way.has_room(len(queue[0].frame)):
                 break
             box = queue.popleft()
             self._taken[place] += 1
@@ -312,8 +308,10 @@ class Outlet:
     def _chosen(self, hosts: list[Host], place: int, box: Box[Any]) -> Host | None:
         by = self.elsewhere.by
         if by is None:
+            size = len(box.frame)
             return max(
-                hosts, key=lambda host: host.ways[place].purse.credit if host.ways[place].has_room() else -1
+                hosts,
+                key=lambda host: host.ways[place].purse.credit if host.ways[place].has_room(size) else -1,
             )
         try:
             key = msgspec.msgpack.encode(to_tree(by(box.open())))
@@ -340,7 +338,7 @@ class Outlet:
         return found
 
     def _put(self, host: Host, place: int, boxes: list[Box[Any]], size: int) -> None:
-        lane, way = self.inbox.lanes[place], host.ways[place]
+        way = host.ways[place]
         try:
             runs, frames = pack(boxes, self._around.kinds, self._around.out(host.neighbour))
         except Unfit as error:  # its sender was told already unless it was changed since
@@ -349,41 +347,51 @@ class Outlet:
             return
         first = way.purse.spend(len(boxes))
         payload = wire.write_frames(frames)
-        way.unheard.append(Sent(first, boxes, size, first, len(boxes), runs, payload))
+        pieces = 1 if len(payload) <= 2 * PACKET else -(-len(payload) // PACKET)
+        sent = Sent(first, boxes, size, first, len(boxes), runs, payload, pieces)
+        way.unheard.append(sent)
         way.flying += size
         host.neighbour.sent += len(boxes)
-        self._write(host, place, first, len(boxes), runs, payload, wants=bool(lane.waiting))
+        self._send(host, place, sent)
+
+    def _send(self, host: Host, place: int, sent: Sent) -> None:
+        """Put a packet, or as many pieces of it as may be on the way."""
+        wants = bool(self.inbox.lanes[place].waiting)
+        if sent.pieces == 1 and not sent.put:
+            sent.put = 1
+            self._write(host, place, sent.number, sent.count, sent.runs, sent.payload, wants=wants)
+        while sent.pieces > 1 and sent.put < min(sent.pieces, sent.came + AHEAD):
+            piece = sent.payload[sent.put * PACKET : (sent.put + 1) * PACKET]
+            which = sent.put, sent.pieces
+            sent.put += 1
+            self._write(host, place, sent.number, sent.count, sent.runs, piece, wants=wants, piece=which)
 
     def _write(
-        self, host: Host, place: int, first: int, count: int, runs: list[Run], payload: bytes, *, wants: bool
+        self,
+        host: Host,
+        place: int,
+        first: int,
+        count: int,
+        runs: list[Run],
+        payload: bytes,
+        *,
+        wants: bool,
+        piece: tuple[int, int] | None = None,
     ) -> None:
         lane, way = self.inbox.lanes[place], host.ways[place]
         way.asked_at = self._around.now()
         way.wants = wants = wants and way.purse.credit <= 0
         signals = self._around.signals()
         header = wire.write_header(
-            Header(self.place, lane.priority, first, count, way.heard, wants, signals, runs)
+            Header(self.place, lane.priority, first, count, way.heard, wants, signals, runs, piece)
         )
-        if len(payload) <= 2 * PACKET and not way.bulk:
-            with suppress(LinkError):  # closed: what was put is not acknowledged, and lost
-                host.neighbour.publisher(lane.priority).put(payload, header)
-            return
-        publisher = host.neighbour.publisher(lane.priority, self._around.bulk)
-        way.busy = way.bulk = True
-        self._around.put_in_thread(
-            partial(publisher.put, payload, header), partial(self._thread_has_put, way)
-        )
-
-    def _thread_has_put(self, way: Way) -> None:
-        way.busy = False
-        self.wake()
+        with suppress(LinkError):  # closed: what was put is not acknowledged, and lost
+            host.neighbour.publisher(lane.priority).put(payload, header)
 
     def _ask(self, host: Host, place: int) -> None:
         """Send a packet of no messages: what became of those before?"""
-        way = host.ways[place]
-        if not way.busy:
-            wants = bool(self.inbox.lanes[place].waiting or self.inbox.lanes[place].queue)
-            self._write(host, place, way.purse.sent, 0, [], wire.write_frames([]), wants=wants)
+        wants = bool(self.inbox.lanes[place].waiting or self.inbox.lanes[place].queue)
+        self._write(host, place, host.ways[place].purse.sent, 0, [], wire.write_frames([]), wants=wants)
 
     def tick(self, now: float, patience: float) -> None:
         """Ask where nothing was heard for some time, and somebody waits for it."""

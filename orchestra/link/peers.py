@@ -93,13 +93,12 @@ class Neighbour:
         with suppress(LinkError):  # the session is closed
             publisher.put(wire.write_control(control), b"")
 
-    def publisher(self, level: Priority, bulk: Priority | None = None) -> Publishes:
-        """What puts messages of a level to it; with `bulk` it may block, and Zenoh takes them for those."""
-        publisher = self._publishers.get((level, bulk))
+    def publisher(self, level: Priority) -> Publishes:
+        """What puts messages of a level to it."""
+        publisher = self._publishers.get(level)
         if publisher is None:
             key = self.keys.messages_to(self.epoch, level)
-            publisher = self.session.publisher(key, priority=bulk or level, block=bulk is not None)
-            self._publishers[level, bulk] = publisher
+            publisher = self._publishers[level] = self.session.publisher(key, priority=level, block=False)
         return publisher
 
     def shown(self, unacknowledged: int) -> Peer:

@@ -34,7 +34,8 @@ class Header(msgspec.Struct, array_like=True, frozen=True, gc=False, forbid_unkn
 
     `heard` is up to which number the sender knows what became of its messages, `wants` that it has more than
     it may send, `signals` how many signals of each origin it has seen, `runs` the kind, form and number of
-    messages that follow each other. A packet of no messages asks what became of those before it.
+    messages that follow each other. A packet of no messages asks what became of those before it. `piece` is
+    which piece of the packet it is, from 0, and of how many, where it is too big for one.
     """
 
     subsystem: Place
@@ -45,12 +46,14 @@ class Header(msgspec.Struct, array_like=True, frozen=True, gc=False, forbid_unkn
     wants: bool
     signals: dict[Epoch, Count]
     runs: list[tuple[Kind, Annotated[int, msgspec.Meta(ge=0, le=2)], Count]]
+    piece: tuple[Place, Place] | None = None
 
 
 class LaneNews(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
     """What a receiver says of one lane: a limit, and what became of all before the number `arrived`.
 
-    `again` asks for what was sent from there on: something before it has not come.
+    `again` asks for what was sent from there on: something before it has not come. `pieces` is how many
+    pieces have come of what has that number.
     """
 
     subsystem: Place
@@ -60,6 +63,7 @@ class LaneNews(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fiel
     arrived: Count
     gaps: list[tuple[Count, Count]]
     again: bool = False
+    pieces: Count = 0
 
 
 class Hello(msgspec.Struct, array_like=True, frozen=True, tag="hello"):

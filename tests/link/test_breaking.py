@@ -260,6 +260,23 @@ async def test_what_has_not_come_over_a_link_that_holds_is_sent_again_in_order()
 
 
 @run
+async def test_big_messages_go_in_pieces_and_keep_their_place_over_a_bad_network() -> None:
+    network = Network()
+    letters: list[Any] = []
+    hand = Hand(answers=False)
+    sizes = [1, 200_000, 1, 60_000, 1_000_000, 97_000, 1, 1]
+    async with far(network, hand), near(network, dead_letters=letters.append) as running:
+        await until(lambda: running.peers())
+        network.drops = lossy(0.05, 3)
+        for n, size in enumerate(sizes):
+            await running.send(Task(n, bytes(size)))
+        await until(lambda: len(hand.seen) == len(sizes))
+        assert hand.seen == list(range(len(sizes)))
+        assert letters == []
+        assert max(len(payload) for _, payload, _ in network.puts) < 100_000
+
+
+@run
 async def test_after_a_restart_many_messages_are_one_packet_again() -> None:
     network = Network()
     async with near(network) as running:
