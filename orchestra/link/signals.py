@@ -132,9 +132,11 @@ class Signals:
         """Say again what was not heard: the first that is missing, for then the rest is asked for."""
         now = self._loop.time()
         for unheard in self._unheard.values():
-            while unheard.numbers and (number := next(iter(unheard.numbers))) not in self._own:
+            number = next(iter(unheard.numbers), None)
+            while number is not None and number not in self._own:
                 del unheard.numbers[number]
-            if unheard.numbers and unheard.neighbour.state is State.HERE and now - unheard.at >= PATIENCE:
+                number = next(iter(unheard.numbers), None)
+            if number is not None and unheard.neighbour.state is State.HERE and now - unheard.at >= PATIENCE:
                 unheard.at = now
                 unheard.neighbour.tell(self._own[number].told)
 
