@@ -105,7 +105,8 @@ class Circle:
 
     def _welcome(self, neighbour: Neighbour) -> None:
         """A process that is one of ours is there, for the first time or again."""
-        if neighbour.state is not State.HERE:
+        came = neighbour.state is not State.HERE
+        if came:
             if not self._is_wanted(neighbour):
                 return
             self._become(neighbour, State.HERE)
@@ -120,6 +121,8 @@ class Circle:
                     lane.join(neighbour)
         for each in self._engine.outlets.values():
             each.ask_again_of(neighbour)
+        if came:
+            self._engine.questions.came_back(neighbour)
         if self._engine.ensemble.phase is Phase.DRAINING:
             neighbour.tell(wire.Drain())
         elif self._engine.stop_told:

@@ -5,6 +5,7 @@ asks holds for it: when its handler fails, or the message is dead-lettered, or t
 its outcome, and goes back at once.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, get_args, get_origin
@@ -27,6 +28,9 @@ from orchestra.recipient import Recipient
 from orchestra.reply import Reply
 from orchestra.runtime.asks import Asks
 from orchestra.runtime.pending import Pending
+
+FEW = 16
+"""Answers that are sent again to one process at once."""
 
 _encode = msgspec.msgpack.encode
 _decode = msgspec.msgpack.decode
@@ -172,12 +176,22 @@ class Questions:
             self._given.pop((neighbour.epoch, number), None)
 
     def tell_again(self, patience: float) -> None:
-        """Send again the answers of which nothing was heard for so many seconds."""
+        """Send again answers of which nothing was heard for so many seconds; a few, for it may be frozen."""
         now = self._now()
-        for given in self._given.values():
-            if given.neighbour.state is State.HERE and now - given.at >= patience:
+        told: Counter[int] = Counter()
+        for (epoch, _), given in self._given.items():
+            late = given.neighbour.state is State.HERE and now - given.at >= patience
+            if late and told[epoch] < FEW:
+                told[epoch] += 1
                 given.at = now
                 given.neighbour.tell(given.answer)
+
+    def came_back(self, neighbour: Neighbour) -> None:
+        """A process is there again: send it all answers that it may not have."""
+        for given in self._given.values():
+            if given.neighbour is neighbour:
+                given.at = self._now()
+                neighbour.tell(given.answer)
 
     def _answered(self, number: int, kind: type, pending: Pending) -> Answer | Failure:
         try:
