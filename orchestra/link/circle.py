@@ -26,6 +26,8 @@ class Circle:
         self._description = digest.described(engine.plan)
         self._digest = digest.digest(self._description)
         self.neighbours: dict[Epoch, Neighbour] = {}
+        self.parted = False
+        """This process has said goodbye."""
 
     def peers(self) -> Mapping[str, Peer]:
         """The other processes by name; of those with one name, all but the first with their epoch."""
@@ -45,7 +47,7 @@ class Circle:
             neighbour.alive = True
             if neighbour.state is State.REFUSED:
                 return
-            self._greet(neighbour, back=True)
+            self.greet(neighbour, back=True)
             return
         gone = self.neighbours.get(sign.epoch)
         if gone is None:
@@ -71,18 +73,24 @@ class Circle:
     def _forget_old(self) -> None:
         gone = [epoch for epoch, each in self.neighbours.items() if each.state is State.GONE]
         for epoch in gone[: max(0, len(gone) - KNOWN)]:
-            del self.neighbours[epoch]
+            forgotten = self.neighbours.pop(epoch)
+            for each in self._engine.outlets.values():
+                each.forget(forgotten)
 
-    def _greet(self, neighbour: Neighbour, *, back: bool) -> None:
+    def greet(self, neighbour: Neighbour, *, back: bool) -> None:
+        """Tell a process who this one is; with `back` it is to do the same."""
+        if self.parted:
+            return
+        neighbour.greeted_at = self._engine.loop.time()
         neighbour.tell(
             wire.Hello(
                 self._engine.process, self._digest, list(self._engine.hosts), self._engine.signals.count, back
             )
         )
 
-    def hello(self, epoch: Epoch, hello: wire.Hello) -> None:
-        neighbour = self._meet(Sign(hello.process, epoch))
-        if neighbour.ended or (neighbour.state in (State.AWAY, State.GONE) and not neighbour.alive):
+    def hello(self, neighbour: Neighbour, hello: wire.Hello) -> None:
+        vanished = neighbour.state in (State.AWAY, State.GONE) and not neighbour.alive
+        if self.parted or neighbour.ended or vanished:
             return  # it was on its way when that process ended; one that comes back shows its token first
         neighbour.process = hello.process
         neighbour.hosts = tuple(name for name in hello.hosts if name in self._engine.plan.subsystems)
@@ -91,17 +99,18 @@ class Circle:
             self.refuse(neighbour, "it declares another orchestra", tell=False)
             return
         if hello.back:
-            self._greet(neighbour, back=False)
+            self.greet(neighbour, back=False)
         self._engine.signals.greeted(neighbour, hello.signals)
         self._welcome(neighbour)
 
     def _welcome(self, neighbour: Neighbour) -> None:
         """A process that is one of ours is there, for the first time or again."""
-        if neighbour.state is not State.HERE:
+        came = neighbour.state is not State.HERE
+        if came:
             if not self._is_wanted(neighbour):
                 return
             self._become(neighbour, State.HERE)
-            self._greet(neighbour, back=False)  # there may have been signals since the last greeting
+            self.greet(neighbour, back=False)  # there may have been signals since the last greeting
         for name in neighbour.hosts:
             if name in self._engine.outlets:
                 self._engine.outlets[name].host_came(neighbour)
@@ -112,6 +121,8 @@ class Circle:
                     lane.join(neighbour)
         for each in self._engine.outlets.values():
             each.ask_again_of(neighbour)
+        if came:
+            self._engine.questions.came_back(neighbour)
         if self._engine.ensemble.phase is Phase.DRAINING:
             neighbour.tell(wire.Drain())
         elif self._engine.stop_told:
@@ -162,7 +173,7 @@ class Circle:
         for other in list(self.neighbours.values()):
             if other.state is State.REFUSED and other.alive and set(other.hosts) & set(neighbour.hosts):
                 other.become(State.MET)
-                self._greet(other, back=True)
+                self.greet(other, back=True)
 
     def _become(self, neighbour: Neighbour, state: State, why: str = "") -> None:
         neighbour.become(state, why)

@@ -74,15 +74,15 @@ class Engine:
         self.process = mailbox.link.name or "-".join(self.hosts) or plan.name
         self._kinds = Kinds(plan)
         self.circle = Circle(self, on_peer)
-        self.questions = Questions(plan, ensemble.asks)
+        self._soon: dict[Callable[[], None], None] = {}
+        self._later: dict[Callable[[], None], None] = {}
+        self.questions = Questions(plan, ensemble.asks, self._do_later, self.loop.time)
         self.signals = Signals(
             mailbox.epoch, self._kinds, self.loop, self.circle.here, self._put_signal, self._caught_up
         )
         self._rest = Rest(self)
         self.outlets = self._make_outlets(instances)
         self.inlets: dict[int, Inlet] = {}
-        self._soon: dict[Callable[[], None], None] = {}
-        self._later: dict[Callable[[], None], None] = {}
         self.strange = 0
         self._ticker: asyncio.TimerHandle | None = None
         self._reading = False
@@ -122,7 +122,6 @@ class Engine:
             signals=lambda: self.signals.carried,
             out=self.questions.out,
             lost=self._bury,
-            put_in_thread=self._put_in_thread,
             now=self.loop.time,
         )
         made: dict[str, Outlet] = {}
@@ -214,10 +213,13 @@ class Engine:
             while mailbox.control:
                 key, payload, _ = mailbox.control.popleft()
                 self._safely(self._control, key, payload)
+                if monotonic() - began > SLICE:
+                    break
             arrivals = next((arrivals for arrivals in mailbox.levels.values() if arrivals), None)
-            if arrivals is None:
+            if arrivals is not None and not mailbox.control:
+                self._safely(self._messages, *arrivals.popleft())
+            elif not mailbox.control:
                 return
-            self._safely(self._messages, *arrivals.popleft())
             if monotonic() - began > SLICE:
                 self._reading = True
                 self.loop.call_soon(self._read)
@@ -258,7 +260,8 @@ class Engine:
         try:
             control = wire.read_control(payload)
             if isinstance(control, wire.Hello):
-                self.circle.hello(epoch, control)
+                if neighbour is not None:  # else its token comes yet, and it is greeted then
+                    self.circle.hello(neighbour, control)
             elif neighbour is None:
                 self._strange(f"a {type(control).__name__} before a hello, under the key {key}")
             else:
@@ -299,10 +302,14 @@ class Engine:
                 self.signals.came(neighbour, control)
             case wire.Missed():
                 self.signals.again(neighbour, control.number)
+            case wire.Forgotten():
+                self.signals.forgotten(neighbour, control.number)
             case wire.Seen():
                 self.signals.was_seen(neighbour, control)
             case wire.Answer() | wire.Failure():
                 self.questions.answered(neighbour, control)
+            case wire.Heard():
+                self.questions.heard(neighbour, control.numbers)
             case wire.Stop():
                 neighbour.tell(wire.Ending())
                 neighbour.ending = True
@@ -316,6 +323,7 @@ class Engine:
                 neighbour.ending = True
                 self.ensemble.close_outside()
             case wire.HowQuiet():
+                self.ensemble.close_outside()  # whoever asks this drains, and may have been misheard
                 neighbour.tell(self._rest.told(control.number))
             case wire.Quiet():
                 neighbour.noticed = control
@@ -413,6 +421,11 @@ class Engine:
         for neighbour in list(self.circle.neighbours.values()):
             if neighbour.state is State.AWAY and now - neighbour.away_at > grace:
                 self.circle.gone(neighbour, "nothing was heard of it for too long")
+            waited = neighbour.alive and neighbour.state in (State.MET, State.AWAY, State.GONE)
+            if waited and not neighbour.ended and now - neighbour.greeted_at > PATIENCE:
+                self.circle.greet(neighbour, back=True)
+        self.questions.tell_again(PATIENCE)
+        self.signals.tell_again()
         for each in self.outlets.values():
             each.tick(now, PATIENCE)
         for found in self.inlets.values():
@@ -445,11 +458,6 @@ class Engine:
     def _bury(self, box: Box[Any], name: str, reason: str, error: BaseException | None) -> None:
         self.ensemble.letters.bury(DeadLetter(box.open(), name, reason, error))
 
-    def _put_in_thread(self, work: Callable[[], None], done: Callable[[], None]) -> None:
-        putting = self.loop.run_in_executor(None, work)
-        putting.add_done_callback(_log_failure)
-        putting.add_done_callback(lambda _: done())
-
     def _begin_to_close(self) -> None:
         if self._closing is None:
             self._closing = self.loop.create_task(self._close(), name="orchestra link closes")
@@ -468,6 +476,7 @@ class Engine:
                 each.close()
             for neighbour in self.circle.here():
                 neighbour.tell(wire.Bye(self._last_news(neighbour)))
+            self.circle.parted = True
             await self._while(lambda: any(each.ending for each in self.circle.here()), self._lingers)
         finally:
             if self._ticker is not None:
@@ -487,6 +496,10 @@ class Engine:
                 asked = now
                 for each in self.outlets.values():
                     each.ask_again()
+                if self.stop_told and not self.circle.parted:
+                    for neighbour in self.circle.here():
+                        if not neighbour.ending:
+                            neighbour.tell(wire.Stop(max(0.0, self._lingers - FAREWELL)))
             await asyncio.sleep(0.005)
             now = self.loop.time()
 

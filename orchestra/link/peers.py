@@ -67,6 +67,7 @@ class Neighbour:
     lost: int = 0
     noise: int = 0
     noise_told: bool = False
+    greeted_at: float = 0.0
     ending: bool = False
     ended: bool = False
     noticed: wire.Quiet | None = None
@@ -92,13 +93,12 @@ class Neighbour:
         with suppress(LinkError):  # the session is closed
             publisher.put(wire.write_control(control), b"")
 
-    def publisher(self, level: Priority, *, block: bool = False) -> Publishes:
+    def publisher(self, level: Priority) -> Publishes:
         """What puts messages of a level to it."""
-        publisher = self._publishers.get((level, block))
+        publisher = self._publishers.get(level)
         if publisher is None:
             key = self.keys.messages_to(self.epoch, level)
-            publisher = self.session.publisher(key, priority=level, block=block)
-            self._publishers[level, block] = publisher
+            publisher = self._publishers[level] = self.session.publisher(key, priority=level, block=False)
         return publisher
 
     def shown(self, unacknowledged: int) -> Peer:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 PAUSE = 0.02
 """Seconds between two questions."""
 
+REPEAT = 0.3
+"""Seconds after which it is told again what has finished."""
+
 
 class Rest:
     """How a process of an orchestra finds out that all of them are at rest."""
@@ -29,6 +32,7 @@ class Rest:
         self._last: dict[int, wire.Quiet] | None = None
         self._finished: list[str] = []
         self._silent = 0
+        self._repeats = False
 
     def begin(self) -> None:
         """Nothing comes from outside any more, anywhere."""
@@ -91,9 +95,15 @@ class Rest:
         if not engine.all_arrived:
             engine.loop.call_later(PAUSE, self._say_finished)
             return
-        names, self._finished = self._finished, []
         for each in engine.circle.here():
-            each.tell(wire.Finished(names))
+            each.tell(wire.Finished(self._finished))
+        if not self._repeats:  # nobody says that it was heard
+            self._repeats = True
+            engine.loop.call_later(REPEAT, self._say_again)
+
+    def _say_again(self) -> None:
+        self._repeats = False
+        self._say_finished()
 
 
 def _counts(said: dict[int, wire.Quiet]) -> dict[int, tuple[int, int]]:

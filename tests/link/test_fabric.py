@@ -252,7 +252,7 @@ async def test_what_a_killed_process_had_not_acknowledged_is_dead_lettered_once(
 
 
 @run
-async def test_a_cut_cable_loses_only_what_was_on_it() -> None:
+async def test_what_was_on_a_cable_that_was_cut_comes_when_it_is_mended() -> None:
     network = Network()
     letters: list[Any] = []
     hand = Hand(answers=False)
@@ -272,9 +272,9 @@ async def test_a_cut_cable_loses_only_what_was_on_it() -> None:
         network.mend("far")
         await sending
         await until(lambda: 14 in hand.seen)
-        await until(lambda: len(letters) == 4)
-        assert hand.seen == [*range(10), 14]
-        assert [letter.message.n for letter in letters] == [10, 11, 12, 13]
+        await asyncio.sleep(0.1)
+        assert hand.seen == list(range(15))
+        assert letters == []
         for n in range(100, 140):
             await running.send(Task(n))
         await until(lambda: 139 in hand.seen)
