@@ -148,7 +148,13 @@ def keeper_outbox(post, inboxes, scheduler):
                 lane = reader_normal
             else:
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
-            box = seal_Count(message)
+            try:
+                value = message.words
+                box = Box(codec_Count, encode(value)) if type(value) is int else None
+            except Exception:
+                box = None
+            if box is None:
+                box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)
                 if reader_inbox.idle:
@@ -171,7 +177,13 @@ def keeper_outbox(post, inboxes, scheduler):
                 lane = reader_normal
             else:
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
-            box = seal_Count(message)
+            try:
+                value = message.words
+                box = Box(codec_Count, encode(value)) if type(value) is int else None
+            except Exception:
+                box = None
+            if box is None:
+                box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)
                 if reader_inbox.idle:
@@ -264,7 +276,13 @@ def outside_outbox(post, inboxes, scheduler):
                 lane = reader_normal
             else:
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
-            box = seal_Count(message)
+            try:
+                value = message.words
+                box = Box(codec_Count, encode(value)) if type(value) is int else None
+            except Exception:
+                box = None
+            if box is None:
+                box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)
                 if reader_inbox.idle:
@@ -297,7 +315,13 @@ def outside_outbox(post, inboxes, scheduler):
                 lane = reader_normal
             else:
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
-            box = seal_Count(message)
+            try:
+                value = message.words
+                box = Box(codec_Count, encode(value)) if type(value) is int else None
+            except Exception:
+                box = None
+            if box is None:
+                box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)
                 if reader_inbox.idle:
