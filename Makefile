@@ -30,7 +30,7 @@ NEWEST_VENV := .venv$(subst .,,$(NEWEST_VERSION))
 BIN := $(VENV)/bin
 PIP_FLAGS := -qq --disable-pip-version-check
 EXTRAS := cli,bench,retry,zenoh
-RUNNING_TESTS := tests/runtime tests/link tests/testing tests/wrapping tests/wrappers tests/examples
+RUNNING_TESTS := tests/runtime tests/testing tests/wrapping tests/wrappers
 
 .PHONY: demo test lint pytest pytest-newest loops docs bench bench-newest env env-newest clean
 .DEFAULT_GOAL := test
