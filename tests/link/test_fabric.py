@@ -160,6 +160,7 @@ async def test_a_signal_that_was_lost_is_asked_for() -> None:
     hand = Hand(answers=False)
     async with far(network, hand), near(network) as running:
         await running.send(Task(1))
+        await until(lambda: hand.order == [1])
         network.drops = lambda key: "/control/" in key
         await asyncio.wait([asyncio.ensure_future(running.broadcast(Phase(1), timeout=0.05))])
         network.drops = lambda key: False
