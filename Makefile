@@ -30,7 +30,7 @@ NEWEST_VENV := .venv$(subst .,,$(NEWEST_VERSION))
 BIN := $(VENV)/bin
 PIP_FLAGS := -qq --disable-pip-version-check
 EXTRAS := cli,bench,retry,zenoh
-RUNNING_TESTS := tests/runtime tests/link tests/testing tests/wrapping tests/wrappers tests/examples
+RUNNING_TESTS := tests/runtime tests/testing tests/wrapping tests/wrappers
 
 .PHONY: demo test lint pytest pytest-newest loops docs bench bench-newest env env-newest clean
 .DEFAULT_GOAL := test
@@ -107,7 +107,7 @@ test:
 	@echo "tested on Python $(PYTHON_VERSION)$(if $(filter-out $(PYTHON_VERSION),$(NEWEST_VERSION)), and $(NEWEST_VERSION))"
 
 docs: $(VENV)/.ready-docs-$(PYTHON_VERSION)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "built site/index.html"
 
 bench: $(VENV)/.ready-$(PYTHON_VERSION)

@@ -18,6 +18,12 @@ def _send(quick: bool) -> Sequence[Group]:
     return [send.group(count=20_000 if quick else 100_000)]
 
 
+def _parts(quick: bool) -> Sequence[Group]:
+    from benchmarks import parts
+
+    return [parts.group(count=20_000 if quick else 100_000)]
+
+
 def _ring(quick: bool) -> Sequence[Group]:
     from benchmarks import ring
 
@@ -92,6 +98,7 @@ def _link(quick: bool) -> Sequence[Group]:
 
 GROUPS: dict[str, Callable[[bool], Sequence[Group]]] = {
     "send": _send,
+    "parts": _parts,
     "ring": _ring,
     "fanout": _fanout,
     "congestion": _congestion,

@@ -247,6 +247,7 @@ MAKERS: Mapping[str, tuple[str, Callable[[Record], Iterator[str]]]] = {
     "ring": ("ring", to_floor),
     "scale": ("scale", scale),
     "send": ("send", to_floor),
+    "parts": ("parts", to_floor),
     "start": ("start", costs),
     "thread": ("thread", thread),
 }

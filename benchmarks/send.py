@@ -112,7 +112,7 @@ async def _drained(app: Any) -> None:
         await running.drain()
 
 
-def _to_handler(app: type[ToHandler] | type[ToHandlerBoxed], kind: type, value: Any, count: int) -> float:
+def to_handler_ns(app: type[ToHandler] | type[ToHandlerBoxed], kind: type, value: Any, count: int) -> float:
     watch = Stopwatch()
     loops.run(_drained(app(sender=Sender(kind, value, count, watch), handler=Handler(count, watch))))
     return watch.per_message(count)
@@ -138,11 +138,11 @@ def group(count: int) -> Group:
         title=f"one sender, one receiver, capacity {CAPACITY}",
         unit="ns a message",
         cases=[
-            Case(bars.U8_PLAIN, lambda: _to_handler(ToHandler, U8, 7, count)),
+            Case(bars.U8_PLAIN, lambda: to_handler_ns(ToHandler, U8, 7, count)),
             Case(bars.U8_TRY, lambda: _tried_to_handler(count)),
-            Case(bars.U8_BOXED, lambda: _to_handler(ToHandlerBoxed, U8, 7, count)),
-            Case(bars.BYTES_PLAIN, lambda: _to_handler(ToHandler, Block, BYTES, count)),
-            Case(bars.BYTES_BOXED, lambda: _to_handler(ToHandlerBoxed, Block, BYTES, count)),
+            Case(bars.U8_BOXED, lambda: to_handler_ns(ToHandlerBoxed, U8, 7, count)),
+            Case(bars.BYTES_PLAIN, lambda: to_handler_ns(ToHandler, Block, BYTES, count)),
+            Case(bars.BYTES_BOXED, lambda: to_handler_ns(ToHandlerBoxed, Block, BYTES, count)),
             Case(bars.U8_RECV, lambda: _to_receiver(count)),
             *(_by_peer(peer, count) for peer in beside),
         ],

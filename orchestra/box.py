@@ -57,7 +57,8 @@ class Codec:
     exactly `kind`; `open` gives back an equal object and does not fail.
 
     A box of the class `Box` itself is opened by `build(decode(box.frame))` too: the generated receivers do
-    that. Both are None where every box has riders.
+    that. Both are None where every box has riders. `scalar` is the only field of a message and the exact type
+    of its value, where a box holds just that value, encoded: the generated senders do that by themselves.
     """
 
     kind: type
@@ -69,6 +70,7 @@ class Codec:
     open: Callable[["Box[Any]"], Any] = attrs.field(repr=False)
     decode: Callable[[bytes], Any] | None = attrs.field(default=None, repr=False)
     build: Callable[[Any], Any] | None = attrs.field(default=None, repr=False)
+    scalar: tuple[str, type] | None = attrs.field(default=None, repr=False)
 
 
 class Box(msgspec.Struct, Generic[T_co], frozen=True, gc=False, eq=False):
@@ -271,6 +273,7 @@ def _make(kind: type, declared: Any, scope: Mapping[str, Any]) -> Codec:
         made.open,
         made.decode,
         made.build,
+        made.scalar,
     )
     made.namespace["codec"] = codec
     return codec

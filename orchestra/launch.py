@@ -80,6 +80,8 @@ def start(
     _check_hook("on_gridlock", on_gridlock, "a send", "gridlocks.append")
     _check_hook("on_peer", on_peer, "what arrives", "changes.append")
     threads = _thread_options(slow_handler, pool_threads)
+    if link is not None and (isinstance(link, type) or not callable(getattr(link, "open", None))):
+        raise TypeError(f"link is {link!r}: give a ZenohLink, such as ZenohLink(connect=['tcp/HOST:PORT'])")
     return Starting(app, dead_letters, on_congestion, on_gridlock, threads, link, on_peer)
 
 
@@ -128,8 +130,10 @@ class Starting:
         declared = _plan_for(self._app, "start")
         if self._link is None:
             return self._start(declared, None)
-        from orchestra.link.engine import opened
+        from orchestra.link.engine import check_plan, opened
 
+        _check_not_running(self._app, declared)
+        check_plan(wiring_for(type(self._app), _remote_fields(self._app, declared))[0])
         mailbox = await opened(self._link, declared)
         try:
             running = self._start(declared, mailbox)
@@ -140,18 +144,13 @@ class Starting:
 
     def _start(self, declared: Plan, mailbox: "Mailbox | None") -> Running:
         app = self._app
-        if _runs(app):
-            raise RuntimeError(f"this {declared.name} runs already; make another instance, or stop it first")
+        _check_not_running(app, declared)
         self._running = Running(declared)
         instances = instances_of(app, declared, self._running)
         plan, wiring = wiring_for(type(app), instances)
         pressure, gridlocks = Pressure(self._on_congestion), Gridlocks(self._on_gridlock)
         if mailbox is None:
             _check_all_here(plan, instances)
-        else:
-            from orchestra.link.engine import check_plan
-
-            check_plan(plan)
         ensemble = Ensemble(plan, Letters(self._hook), pressure, gridlocks, **self._threads)
         remakers = remakers_of(app, self._running, instances)
         absent: Mapping[str, Inbox] = {}
@@ -191,6 +190,17 @@ class Starting:
     def left_behind(self) -> bool:
         """Whether the orchestra has ended and subsystems still run: those that a `StopTimeout` named."""
         return self._running is not None and self._running.left_behind
+
+
+def _check_not_running(app: Any, plan: Plan) -> None:
+    if _runs(app):
+        raise RuntimeError(f"this {plan.name} runs already; make another instance, or stop it first")
+
+
+def _remote_fields(app: Any, plan: Plan) -> Mapping[str, Elsewhere]:
+    """The fields whose subsystems another process hosts."""
+    held = {name: getattr(app, name) for name, each in plan.subsystems.items() if not each.wip}
+    return {name: value for name, value in held.items() if isinstance(value, Elsewhere)}
 
 
 def _check_all_here(plan: Plan, instances: Mapping[str, Any]) -> None:

@@ -39,7 +39,8 @@ def cluster(walker: Walker, screen: Screen, *, interval: float = 1.0) -> Report:
         screen.peers = running.peers
 
     with _served("reader", at), _served("tally", at):
-        run(app, main, link=ZenohLink(listen=[at], name="here"), dead_letters=lambda letter: None)
+        link = ZenohLink(listen=[at], name="here")
+        run(app, main, link=link, on_peer=screen.note, dead_letters=lambda letter: None)
     return reporter.last
 
 
@@ -54,8 +55,6 @@ def _served(name: str, at: str) -> Generator[None]:
     )
     try:
         yield
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(PATIENCE / 5)
     finally:
         process.terminate()
         try:

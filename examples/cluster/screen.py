@@ -17,6 +17,7 @@ class Screen:
 
     def __init__(self, console: Console) -> None:
         self.peers: Callable[[], Mapping[str, Peer]] = dict
+        self._seen: dict[str, Peer] = {}
         self._inner = Terminal(console) if console.is_terminal else Lines()
 
     def __enter__(self) -> Self:
@@ -28,12 +29,17 @@ class Screen:
     ) -> None:
         self._inner.__exit__(kind, error, trace)
 
+    def note(self, peer: Peer) -> None:
+        """A process has come or gone."""
+        self._seen[peer.process] = peer
+
     def show(self, report: Report) -> None:
         """Draw the report and the processes as they are now."""
         self._inner.show(report)
         if isinstance(self._inner, Terminal):
-            peers = processes(self.peers())
-            self._inner.live.update(Group(self._inner.bar, peers, table_of(report)), refresh=True)
+            self._seen.update(self.peers())
+            table = processes(self._seen)
+            self._inner.live.update(Group(self._inner.bar, table, table_of(report)), refresh=True)
 
 
 def processes(peers: Mapping[str, Peer]) -> Table:

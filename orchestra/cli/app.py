@@ -2,7 +2,6 @@
 
 import importlib.metadata
 import inspect
-import logging
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, CycloptsError, Parameter, validators
 
-from orchestra import interrupts
 from orchestra.cli import cluster
 from orchestra.cli.boxes import codec_sources
 from orchestra.cli.errors import CommandError
@@ -18,6 +16,7 @@ from orchestra.cli.findings import Level, findings_of
 from orchestra.cli.graphviz import svg_of
 from orchestra.cli.show import emit, show_source
 from orchestra.cli.target import find, find_plan
+from orchestra.cli.telling import show_log
 from orchestra.cli.tracebacks import traceback_of
 from orchestra.graph import Graph, to_dot, to_mermaid
 from orchestra.runtime.ensemble import PATIENCE
@@ -137,7 +136,7 @@ def run(
     """
     import orchestra
 
-    _tell_of_interrupts()
+    show_log()
     try:
         orchestra.run(_instance(target, find(target)), timeout=timeout)
     except CommandError:
@@ -150,22 +149,15 @@ def run(
     return 0
 
 
-def _tell_of_interrupts() -> None:
-    """Show on stderr what `run` logs about a signal."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("orchestra: %(message)s"))
-    interrupts.logger.addHandler(handler)
-    interrupts.logger.setLevel(logging.INFO)
-    interrupts.logger.propagate = False
-
-
 def _instance(target: str, found: Any) -> Any:
     if isinstance(found, type):
         find_plan(target)
     try:
         inspect.signature(found).bind()
     except TypeError as error:
-        raise CommandError(f"{target!r} cannot be called without arguments: {error}") from None
+        raise CommandError(
+            f"{target!r} cannot be called without arguments ({error}): name a function that makes it"
+        ) from None
     made = found()
     if not hasattr(type(made), "__orchestra__"):
         raise CommandError(f"{target!r} returned a {type(made).__qualname__}, not an orchestra")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json as jsons
+import sys
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -15,6 +16,7 @@ from orchestra.cli.hosting import part_of
 from orchestra.cli.linking import Door, Way
 from orchestra.cli.presence import Presence, presence_of, table_of
 from orchestra.cli.show import emit
+from orchestra.cli.telling import Told, show_log
 from orchestra.errors import LinkError
 from orchestra.link.session import Session
 
@@ -29,7 +31,8 @@ def serve(
 ) -> int:
     """Run the part of an orchestra that hosts some of its subsystems, until the orchestra stops.
 
-    Ctrl-C stops this part alone; the others go on, and wait for one that hosts the same.
+    Ctrl-C stops this part alone; the others go on, and wait for one that hosts the same. On stderr it says
+    who comes and goes, and what the library warns of.
 
     Parameters
     ----------
@@ -48,13 +51,16 @@ def serve(
             "serve needs --connect tcp/HOST:PORT, or --listen for the part the others connect to"
         )
     link = way.link(name=name)
+    show_log()
     app = part_of(target, host)
+    told = Told(host, link)
 
     async def main(running: orchestra.Running) -> None:
+        told.begin()
         await running.wait()
 
     try:
-        orchestra.run(app, main, link=link)
+        orchestra.run(app, main, link=link, on_peer=told.peer)
     except LinkError as error:
         raise CommandError(str(error), status=1) from None
     return 0
@@ -108,8 +114,11 @@ def peers(
             present = await asyncio.to_thread(_present, found, keys)
         if json:
             emit(jsons.dumps([each.as_json() for each in sorted(present)]))
-        else:
+        elif present:
             Console().print(table_of(present))
+        else:
+            hint = "" if link.app else "; who is let in by allow= sees one orchestra alone: name it by --app"
+            print(f"orchestra: nobody is there{hint}", file=sys.stderr)
         return 0 if present else 1
 
     return attended(body)
@@ -166,5 +175,5 @@ def _about(found: Session, key: str) -> Presence | None:
 def _line(presence: Presence, *, here: bool, as_json: bool) -> str:
     if as_json:
         return jsons.dumps({"here": here, **presence.as_json()})
-    hosts = "" if presence.hosts is None else f" hosting {', '.join(presence.hosts)}"
+    hosts = "" if presence.hosts is None else f" hosting {', '.join(presence.hosts) or 'nothing'}"
     return f"{'here' if here else 'gone'}: {presence.app} {presence.process}{hosts} ({presence.epoch})"

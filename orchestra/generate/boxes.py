@@ -43,7 +43,7 @@ from orchestra.generate.shapes import (
 from orchestra.generate.shaping import Builder
 from orchestra.generate.writer import Writer, compile_source
 
-_encode = msgspec.msgpack.Encoder().encode
+encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
 _new = object.__new__
 _new_tuple = tuple.__new__
@@ -72,6 +72,8 @@ class Generated:
     """What was made for one class. `namespace` wants the codec, as `codec`, before the functions are used.
 
     `decode` and `build` are the two steps of opening a box that has no riders, if there are such boxes.
+    `scalar` is the only field of a message with the exact type of its value, where nothing else is to be
+    checked; `encode` packs that value.
     """
 
     source: str
@@ -83,6 +85,7 @@ class Generated:
     namespace: dict[str, Any]
     decode: Callable[[bytes], Any] | None = None
     build: Callable[[Any], Any] | None = None
+    scalar: tuple[str, type] | None = None
 
 
 class _Owner:
@@ -101,7 +104,7 @@ def generate(
     seal, open_ = (writer.names.unique(f"{verb}_{kind.__name__}") for verb in ("seal", "open"))
     whole = why_whole(kind)
     rides: dict[str, str] = {}
-    mutable = None
+    mutable = scalar = None
     steps: tuple[str, str] | None = None
     if whole is not None:
         _write_whole(writer, name, seal, open_, writer.bind(boxes.riding, "RidingBox"))
@@ -114,7 +117,8 @@ def generate(
         writer.namespace["seal_loosely"], writer.namespace["open_loosely"] = _loosely(
             record, writer.namespace, boxes
         )
-        steps = _Generator(writer, record, check, boxes).write(name, seal, open_)
+        generator = _Generator(writer, record, check, boxes)
+        steps, scalar = generator.write(name, seal, open_), generator.scalar()
     namespace, owner = writer.namespace, _Owner()
     namespace |= {"__name__": kind.__module__, "__owner__": owner}
     compile_source(f"<orchestra generated box {name}>", writer.source, namespace, owner)
@@ -122,7 +126,7 @@ def generate(
     if steps is None:
         return made
     decode, build = steps
-    return attrs.evolve(made, decode=namespace[decode], build=namespace[build])
+    return attrs.evolve(made, decode=namespace[decode], build=namespace[build], scalar=scalar)
 
 
 def _write_whole(writer: Writer, name: str, seal: str, open_: str, box: str) -> None:
@@ -142,7 +146,7 @@ def _loosely(
     def seal_loosely(message: Any) -> Any:
         riders = Riders()
         try:
-            frame = _encode(record.pack(message, riders, 0))
+            frame = encode(record.pack(message, riders, 0))
         except Refusal as refusal:
             raise BoxError(record.kind, refusal.where(), refusal.reason, message) from None
         except Exception as error:
@@ -191,6 +195,17 @@ class _Generator:
 
     # Sealing.
 
+    def scalar(self) -> tuple[str, type] | None:
+        """The only field and the exact type of its value, where to seal is to check that and to encode."""
+        record = self.record
+        if record.style != "struct" or record.has_dict or not self.check or self.riding or self.loose:
+            return None
+        match list(self.packed.items()):
+            case [(field, Scalar(kind=kind) as shape)] if shape.is_straight():
+                return field, kind
+            case _:
+                return None
+
     def _write_seal(self, name: str) -> None:
         writer, record = self.writer, self.record
         self.local = writer.names.nested()
@@ -215,14 +230,14 @@ class _Generator:
         if self.loose:
             writer.line(f"riders = {writer.bind(Riders, 'Riders')}([{riders}])")
         trees = [self._tree(field, local) for field, local in fields.items()]
-        encode = writer.bind(_encode, "encode")
+        pack = writer.bind(encode, "encode")
         match trees:
             case []:
                 frame = 'b""'
             case [one]:
-                frame = f"{encode}({one})"
+                frame = f"{pack}({one})"
             case _:
-                frame = f"{encode}(({', '.join(trees)}))"
+                frame = f"{pack}(({', '.join(trees)}))"
         if self.loose:
             # The riders are complete only when the frame is made.
             writer.line(f"frame = {frame}")

@@ -120,7 +120,9 @@ def _write_work(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, meth
         write_nonlocal(writer, receipt)
         write_count(writer, receipt, begin=True)
         with writer.block("try"):
-            with writer.block("while budget"):
+            with writer.block("while budget" if receipt.shared else "while True"):
+                if not receipt.shared:
+                    _write_more(writer, receipt)
                 with writer.block("if signals"):
                     _write_signal(writer, subsystem)
                 with held(writer, receipt):
@@ -145,6 +147,16 @@ def _write_work(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, meth
             with writer.block("else"):
                 writer.line("inbox.idle = True")
         writer.line("return budget")
+
+
+def _write_more(writer: Writer, receipt: Receipt) -> None:
+    """Write going on after a batch while nobody else is ready. Threads that wait are let in after each."""
+    with writer.block("if not budget"):
+        writer.line("budget = inbox.more()")
+        with writer.block("if not budget"):
+            writer.line("break")
+        if receipt.sole:
+            writer.line("allowed += budget")
 
 
 def _write_serve(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, methods: Methods) -> None:

@@ -1,11 +1,13 @@
 """The sending side of one subsystem: for each type it sends, the lane, the box and the room, decided."""
 
+import builtins
 import enum
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from threading import get_ident
 
-from orchestra.box import Codec
+from orchestra.box import Box, Codec
+from orchestra.generate.boxes import encode
 from orchestra.generate.names import kind_name, lane_name
 from orchestra.generate.writer import Writer
 from orchestra.overflow import Drop, DropOldest, Overflow
@@ -334,11 +336,34 @@ def _policy(subsystem: SubsystemPlan) -> Overflow:
 
 def _write_entries(writer: Writer, codecs: Codecs, route: Route) -> dict[str, str]:
     """What each receiver of a broadcast gets: the message, or the one box that all boxed ones share."""
-    seal = _seal(writer, codecs, route)
-    if seal is None or not route.boxed:
+    if not route.boxed or route.kind not in codecs:
         return dict.fromkeys(route.receivers, "message")
-    writer.line(f"box = {seal}(message)")
+    _write_box(writer, codecs[route.kind])
     return {receiver: "box" if receiver in route.boxed else "message" for receiver in route.receivers}
+
+
+def _write_box(writer: Writer, codec: Codec) -> None:
+    """Write the packing of a message: of an only value that is as declared, with no function between."""
+    name = kind_name(codec.kind)
+    seal = writer.bind(codec.seal, f"seal_{name}")
+    if codec.scalar is None:
+        writer.line(f"box = {seal}(message)")
+        return
+    field, kind = codec.scalar
+    known, box = writer.bind(codec, f"codec_{name}"), writer.bind(Box, "Box")
+    packed = f"{box}({known}, {writer.bind(encode, 'encode')}(value))"
+    with writer.block("try"):
+        writer.line(f"value = message.{field}")
+        writer.line(f"box = {packed} if type(value) is {_kind(writer, kind)} else None")
+    with writer.block("except Exception"):
+        writer.line("box = None")
+    with writer.block("if box is None"):
+        writer.line(f"box = {seal}(message)")
+
+
+def _kind(writer: Writer, kind: type) -> str:
+    known = getattr(builtins, kind.__name__, None) is kind
+    return kind.__name__ if known else writer.bind(kind, kind.__name__)
 
 
 def _write_wake(writer: Writer, plan: Plan, receiver: str) -> None:
@@ -375,8 +400,7 @@ def _write_choice(writer: Writer, receiver: str, fixed: str | None) -> None:
 
 
 def _write_entry(writer: Writer, codecs: Codecs, route: Route, receiver: str) -> str:
-    seal = _seal(writer, codecs, route)
-    if seal is None or receiver not in route.boxed:
+    if receiver not in route.boxed or route.kind not in codecs:
         return "message"
-    writer.line(f"box = {seal}(message)")
+    _write_box(writer, codecs[route.kind])
     return "box"

@@ -24,7 +24,7 @@ OUTSIDE = "outside"
 _LOCALS = (
     "message priority kind lane box post inboxes send try_send inbox signals left recv try_recv recv_signal "
     "following taken ctx actor part work serve budget scheduler ready turns allowed more parked "
-    "doors find door queue entry seal "
+    "doors find door queue entry seal value "
     "overflow late others signal error on_signal deadline_passed lock home "
     "codec build decode"
 ).split()

@@ -11,10 +11,11 @@ from time import monotonic
 from typing import Any
 
 from orchestra.box import Box
-from orchestra.link import digest, inlet, outlet, wire
+from orchestra.link import inlet, outlet, wire
+from orchestra.link.circle import Circle
 from orchestra.link.crossing import check_plan
 from orchestra.link.inlet import Inlet
-from orchestra.link.keys import Epoch, Sign, sender_of, sign_of
+from orchestra.link.keys import sender_of
 from orchestra.link.mailbox import CLOSING, Link, Mailbox, opened
 from orchestra.link.outlet import Outlet
 from orchestra.link.parcels import Kinds
@@ -53,9 +54,6 @@ FAREWELL = 1.0
 PATIENT = 10.0
 """Seconds that a process which has ended in a drain stays linked for the others."""
 
-KNOWN = 256
-"""Processes that are gone and still known, in case they come back."""
-
 
 class Engine:
     """The link of one running orchestra; what `Ensemble.afar` is."""
@@ -67,33 +65,30 @@ class Engine:
         instances: Mapping[str, Any],
         on_peer: Callable[[Peer], object] | None,
     ) -> None:
-        plan = self._plan = ensemble.plan
-        self._mailbox = mailbox
+        plan = self.plan = ensemble.plan
+        self.mailbox = mailbox
         self.ensemble = ensemble
         self.loop = ensemble.loop
-        self._on_peer = on_peer
-        self._names = tuple(plan.subsystems)
-        self._hosts = tuple(name for name, each in plan.subsystems.items() if not (each.remote or each.wip))
-        self.process = mailbox.link.name or "-".join(self._hosts) or plan.name
-        self._description = digest.described(plan)
-        self._digest = digest.digest(self._description)
+        self.names = tuple(plan.subsystems)
+        self.hosts = tuple(name for name, each in plan.subsystems.items() if not (each.remote or each.wip))
+        self.process = mailbox.link.name or "-".join(self.hosts) or plan.name
         self._kinds = Kinds(plan)
-        self.neighbours: dict[Epoch, Neighbour] = {}
-        self._questions = Questions(plan, ensemble.asks)
-        self._signals = Signals(
-            mailbox.epoch, self._kinds, self.loop, self.here, self._put_signal, self._caught_up
-        )
-        self._rest = Rest(self)
-        self._outlets = self._make_outlets(instances)
-        self._inlets: dict[int, Inlet] = {}
+        self.circle = Circle(self, on_peer)
         self._soon: dict[Callable[[], None], None] = {}
         self._later: dict[Callable[[], None], None] = {}
+        self.questions = Questions(plan, ensemble.asks, self._do_later, self.loop.time)
+        self.signals = Signals(
+            mailbox.epoch, self._kinds, self.loop, self.circle.here, self._put_signal, self._caught_up
+        )
+        self._rest = Rest(self)
+        self.outlets = self._make_outlets(instances)
+        self.inlets: dict[int, Inlet] = {}
         self.strange = 0
         self._ticker: asyncio.TimerHandle | None = None
         self._reading = False
         self._closing: asyncio.Task[None] | None = None
         self._held_since = 0.0
-        self._stop_told = False
+        self.stop_told = False
         self._lingers = 0.0
         ensemble.afar = self
 
@@ -102,21 +97,21 @@ class Engine:
     @property
     def inboxes(self) -> Mapping[str, Inbox]:
         """What stands here for the inboxes of subsystems elsewhere."""
-        return {name: each.inbox for name, each in self._outlets.items()}
+        return {name: each.inbox for name, each in self.outlets.items()}
 
     def launch(self, recipients: Recipients) -> None:
         """Everything is wired: let others know of this process."""
-        self._questions.recipient = recipients.to
+        self.questions.recipient = recipients.to
         around = inlet.Surroundings(
-            self._kinds, self._signals.seen, self._questions.back, self._do_soon, self._do_later, self._noise
+            self._kinds, self.signals.seen, self.questions.back, self._do_soon, self._do_later, self._noise
         )
-        for place, name in enumerate(self._names):
-            if name in self._hosts:
+        for place, name in enumerate(self.names):
+            if name in self.hosts:
                 inbox = self.ensemble.inboxes[name]
-                self._inlets[place] = Inlet(name, place, inbox, self._plan, around)
+                self.inlets[place] = Inlet(name, place, inbox, self.plan, around)
         self.ensemble.ended.add_done_callback(lambda _: self._begin_to_close())
-        self._mailbox.look = self._look
-        announcing = self.loop.run_in_executor(None, self._mailbox.announce, self.process, self._hosts)
+        self.mailbox.look = self._look
+        announcing = self.loop.run_in_executor(None, self.mailbox.announce, self.process, self.hosts)
         announcing.add_done_callback(_log_failure)
         self._ticker = self.loop.call_later(TICK, self._tick)
         self._look()
@@ -124,14 +119,13 @@ class Engine:
     def _make_outlets(self, instances: Mapping[str, Any]) -> dict[str, Outlet]:
         around = outlet.Surroundings(
             kinds=self._kinds,
-            signals=lambda: self._signals.carried,
-            out=self._questions.out,
+            signals=lambda: self.signals.carried,
+            out=self.questions.out,
             lost=self._bury,
-            put_in_thread=self._put_in_thread,
             now=self.loop.time,
         )
         made: dict[str, Outlet] = {}
-        for place, (name, subsystem) in enumerate(self._plan.subsystems.items()):
+        for place, (name, subsystem) in enumerate(self.plan.subsystems.items()):
             if subsystem.remote:
                 inbox = self.ensemble.make_inbox(
                     name, subsystem.lanes, subsystem.signal_capacity, subsystem.evict_after
@@ -154,45 +148,39 @@ class Engine:
         """The subsystems of others that have not finished, with those who may send to them."""
         names = {
             name
-            for each in self.here()
+            for each in self.circle.here()
             for name in each.hosts
-            if name not in each.finished and name in self._outlets
+            if name not in each.finished and name in self.outlets
         }
-        return {name: self._plan.subsystems[name].senders for name in names}
+        return {name: self.plan.subsystems[name].senders for name in names}
 
     def peers(self) -> Mapping[str, Peer]:
-        """The other processes by name; of those with one name, all but the first with their epoch."""
-        found: dict[str, Peer] = {}
-        for each in self.neighbours.values():
-            if each.state is not State.GONE:
-                name = each.process if each.process not in found else f"{each.process}/{each.epoch:016x}"
-                found[name] = self._peer(each)
-        return found
+        return self.circle.peers()
 
     def pack(self, signal: Any) -> Packed:
-        return self._signals.pack(signal)
+        return self.signals.pack(signal)
 
     def tell(self, packed: Packed) -> "asyncio.Future[None] | None":
-        return self._signals.tell(packed)
+        return self.signals.tell(packed)
 
     def stalled(self, packed: Packed) -> list[str]:
         return list(dict.fromkeys(name for names in packed.unread.values() for name in names))
 
     def stop(self, timeout: float) -> None:
         """Tell all others to stop."""
-        self._stop_told = True
+        self.stop_told = True
         self._lingers = max(self._lingers, timeout + FAREWELL)
-        for each in self.here():
+        for each in self.circle.here():
             each.tell(wire.Stop(timeout))
 
     def stopping(self) -> None:
         """This process stops: what is queued for others still goes out."""
-        for each in self._outlets.values():
+        for each in self.outlets.values():
             each.stop()
 
     def drain(self) -> None:
         self._lingers = max(self._lingers, PATIENT)
-        for each in self.here():
+        for each in self.circle.here():
             each.tell(wire.Drain())
         self._rest.begin()
 
@@ -209,26 +197,29 @@ class Engine:
 
     def _look(self) -> None:
         """Read what has come, for no longer than a slice; the rest at the next turn."""
-        if self._reading or self._mailbox.look is None:
+        if self._reading or self.mailbox.look is None:
             return
         self._read()
 
     def _read(self) -> None:
         self._reading = False
-        mailbox = self._mailbox
+        mailbox = self.mailbox
         if mailbox.look is None:
             return
         began = monotonic()
         while True:
             while mailbox.signs:
-                self._sign(*mailbox.signs.popleft())
+                self.circle.sign(*mailbox.signs.popleft())
             while mailbox.control:
                 key, payload, _ = mailbox.control.popleft()
                 self._safely(self._control, key, payload)
+                if monotonic() - began > SLICE:
+                    break
             arrivals = next((arrivals for arrivals in mailbox.levels.values() if arrivals), None)
-            if arrivals is None:
+            if arrivals is not None and not mailbox.control:
+                self._safely(self._messages, *arrivals.popleft())
+            elif not mailbox.control:
                 return
-            self._safely(self._messages, *arrivals.popleft())
             if monotonic() - began > SLICE:
                 self._reading = True
                 self.loop.call_soon(self._read)
@@ -249,15 +240,12 @@ class Engine:
 
     def _messages(self, key: str, payload: bytes, attachment: bytes) -> None:
         neighbour = self._sender(key)
-        if neighbour is None or neighbour.state is not State.HERE:
-            if neighbour is not None and neighbour.state is State.AWAY:
-                self._came_back(neighbour)
-            else:
-                self._strange(f"messages from nobody who has said hello, under the key {key}")
-                return
+        if neighbour is None or not neighbour.is_heard:
+            self._strange(f"messages from nobody who has said hello, under the key {key}")
+            return
         try:
             header = wire.read_header(attachment)
-            found = self._inlets.get(header.subsystem)
+            found = self.inlets.get(header.subsystem)
             if found is None:
                 raise Malformed(f"messages for a subsystem that does not run here, number {header.subsystem}")
             found.packet(neighbour, header, payload)
@@ -266,13 +254,14 @@ class Engine:
 
     def _control(self, key: str, payload: bytes) -> None:
         epoch = sender_of(key)
-        if epoch is None or epoch == self._mailbox.epoch:
+        if epoch is None or epoch == self.mailbox.epoch:
             return
-        neighbour = self.neighbours.get(epoch)
+        neighbour = self.circle.neighbours.get(epoch)
         try:
             control = wire.read_control(payload)
             if isinstance(control, wire.Hello):
-                self._hello(epoch, control)
+                if neighbour is not None:  # else its token comes yet, and it is greeted then
+                    self.circle.hello(neighbour, control)
             elif neighbour is None:
                 self._strange(f"a {type(control).__name__} before a hello, under the key {key}")
             else:
@@ -286,17 +275,16 @@ class Engine:
     def _handle(self, neighbour: Neighbour, control: Control) -> None:
         match control:
             case wire.Declares():
-                self._declares(neighbour, control)
+                self.circle.declares(neighbour, control)
             case wire.Refuses():
-                self._refuse(neighbour, f"it refuses this process: {control.why}", tell=False)
-            case _ if neighbour.state in (State.MET, State.REFUSED):
+                self.circle.refuse(neighbour, f"it refuses this process: {control.why}", tell=False)
+            case _ if not neighbour.is_heard:
                 return
             case wire.Bye():
                 self._news(neighbour, control.lanes)
-                self._gone(neighbour, "it has ended")
+                neighbour.ended = True
+                self.circle.gone(neighbour, "it has ended")
             case _:
-                if neighbour.state is not State.HERE:
-                    self._came_back(neighbour)
                 self._handle_friend(neighbour, control)
 
     def _handle_friend(self, neighbour: Neighbour, control: Control) -> None:  # noqa: C901 - a table in code
@@ -311,18 +299,22 @@ class Engine:
                 if level in lanes:
                     lanes[level].returned(neighbour, control.round, control.limit)
             case wire.Told():
-                self._signals.came(neighbour, control)
+                self.signals.came(neighbour, control)
             case wire.Missed():
-                self._signals.again(neighbour, control.number)
+                self.signals.again(neighbour, control.number)
+            case wire.Forgotten():
+                self.signals.forgotten(neighbour, control.number)
             case wire.Seen():
-                self._signals.was_seen(neighbour, control)
+                self.signals.was_seen(neighbour, control)
             case wire.Answer() | wire.Failure():
-                self._questions.answered(neighbour, control)
+                self.questions.answered(neighbour, control)
+            case wire.Heard():
+                self.questions.heard(neighbour, control.numbers)
             case wire.Stop():
                 neighbour.tell(wire.Ending())
                 neighbour.ending = True
                 timeout = min(max(control.timeout, 0.0), 3600.0)
-                self._stop_told = True
+                self.stop_told = True
                 self._lingers = max(self._lingers, timeout + FAREWELL)
                 self.ensemble.begin_stop(timeout)
             case wire.Ending():
@@ -331,6 +323,7 @@ class Engine:
                 neighbour.ending = True
                 self.ensemble.close_outside()
             case wire.HowQuiet():
+                self.ensemble.close_outside()  # whoever asks this drains, and may have been misheard
                 neighbour.tell(self._rest.told(control.number))
             case wire.Quiet():
                 neighbour.noticed = control
@@ -356,19 +349,19 @@ class Engine:
                     neighbour.tell(wire.GivesBack(asked.subsystem, asked.level, asked.round, kept))
 
     def _outlet_of(self, place: int) -> Outlet:
-        name = self._names[place] if place < len(self._names) else None
-        if name not in self._outlets:
+        name = self.names[place] if place < len(self.names) else None
+        if name not in self.outlets:
             raise Malformed(f"news of a subsystem that is not elsewhere, number {place}")
-        return self._outlets[name]
+        return self.outlets[name]
 
     def _inlet_of(self, place: int) -> Inlet:
-        if place not in self._inlets:
+        if place not in self.inlets:
             raise Malformed(f"something for a subsystem that does not run here, number {place}")
-        return self._inlets[place]
+        return self.inlets[place]
 
     def _sender(self, key: str) -> Neighbour | None:
         epoch = sender_of(key)
-        return None if epoch is None else self.neighbours.get(epoch)
+        return None if epoch is None else self.circle.neighbours.get(epoch)
 
     def _noise(self, neighbour: Neighbour, what: str) -> None:
         """Something came that is not as it should be: count it, and tell of the first."""
@@ -377,155 +370,11 @@ class Engine:
             neighbour.noise_told = True
             logger.warning("refused something from %s: %s; the next ones are only counted", neighbour, what)
 
-    # who is there
-
-    def _sign(self, key: str, alive: bool) -> None:
-        sign = sign_of(key)
-        if sign is None or sign.epoch == self._mailbox.epoch:
-            return
-        if alive:
-            neighbour = self._meet(sign)
-            neighbour.alive = True
-            if neighbour.state is State.REFUSED:
-                return
-            self._greet(neighbour, back=True)
-            return
-        gone = self.neighbours.get(sign.epoch)
-        if gone is None:
-            return
-        gone.alive = False
-        if gone.state is State.HERE:
-            self._become(gone, State.AWAY, "nothing is heard of it")
-            gone.away_at = self.loop.time()
-            self._hosts_changed(gone)
-        elif gone.state in (State.MET, State.REFUSED):
-            self._become(gone, State.GONE, "it has ended")
-
-    def _meet(self, sign: Sign) -> Neighbour:
-        neighbour = self.neighbours.get(sign.epoch)
-        if neighbour is None:
-            neighbour = Neighbour(sign.process, sign.epoch, self._mailbox.keys, self._mailbox.session)
-            self.neighbours[sign.epoch] = neighbour
-            self._forget_old()
-        return neighbour
-
-    def _forget_old(self) -> None:
-        gone = [epoch for epoch, each in self.neighbours.items() if each.state is State.GONE]
-        for epoch in gone[: max(0, len(gone) - KNOWN)]:
-            del self.neighbours[epoch]
-
-    def _greet(self, neighbour: Neighbour, *, back: bool) -> None:
-        neighbour.tell(wire.Hello(self.process, self._digest, list(self._hosts), self._signals.count, back))
-
-    def _hello(self, epoch: Epoch, hello: wire.Hello) -> None:
-        neighbour = self._meet(Sign(hello.process, epoch))
-        neighbour.process = hello.process
-        neighbour.hosts = tuple(name for name in hello.hosts if name in self._plan.subsystems)
-        if hello.digest != self._digest:
-            neighbour.tell(wire.Declares(self._description))
-            self._refuse(neighbour, "it declares another orchestra", tell=False)
-            return
-        if hello.back:
-            self._greet(neighbour, back=False)
-        self._signals.greeted(neighbour, hello.signals)
-        self._welcome(neighbour)
-
-    def _welcome(self, neighbour: Neighbour) -> None:
-        """A process that is one of ours is there, for the first time or again."""
-        if neighbour.state is not State.HERE:
-            if not self._is_wanted(neighbour):
-                return
-            self._become(neighbour, State.HERE)
-            self._greet(neighbour, back=False)  # there may have been signals since the last greeting
-        for name in neighbour.hosts:
-            if name in self._outlets:
-                self._outlets[name].host_came(neighbour)
-        self._hosts_changed(neighbour)
-        for place, found in self._inlets.items():
-            if self._names[place] not in neighbour.hosts:
-                for lane in found.lanes.values():
-                    lane.join(neighbour)
-        for each in self._outlets.values():
-            each.ask_again_of(neighbour)
-        if self.ensemble.phase is Phase.DRAINING:
-            neighbour.tell(wire.Drain())
-        elif self._stop_told:
-            neighbour.tell(wire.Stop(0.0))
-
-    def _is_wanted(self, neighbour: Neighbour) -> bool:
-        """Whether nobody else hosts what it hosts, where that can be only one."""
-        for name in neighbour.hosts:
-            if name in self._outlets:
-                other = self._outlets[name].displaced_by(neighbour)
-                if other is not None:
-                    self._gone(other, "another process hosts what it did")
-                why = self._outlets[name].refuses(neighbour)
-                if why is not None:
-                    self._refuse(neighbour, why, tell=True)
-                    return False
-        return True
-
-    def _came_back(self, neighbour: Neighbour) -> None:
-        self._welcome(neighbour)
-
-    def _declares(self, neighbour: Neighbour, declares: wire.Declares) -> None:
-        why = digest.told(self._description, declares.description)
-        self._refuse(neighbour, f"it declares another orchestra: {why}", tell=False)
-
-    def _refuse(self, neighbour: Neighbour, why: str, *, tell: bool) -> None:
-        if neighbour.state is State.REFUSED and neighbour.why == why:
-            return
-        if tell:
-            neighbour.tell(wire.Refuses(why))
-        if neighbour.state is State.HERE:
-            self._let_go(neighbour)
-        logger.error("the process %s is refused: %s", neighbour, why)
-        self._become(neighbour, State.REFUSED, why)
-
-    def _gone(self, neighbour: Neighbour, why: str) -> None:
-        if neighbour.state is not State.GONE:
-            self._become(neighbour, State.GONE, why)
-            self._let_go(neighbour)
-
-    def _let_go(self, neighbour: Neighbour) -> None:
-        """Nothing more is to be expected of a process."""
-        for each in self._outlets.values():
-            each.host_gone(neighbour, "lost")
-        for found in self._inlets.values():
-            for lane in found.lanes.values():
-                lane.leave(neighbour)
-        self._questions.gone(neighbour)
-        self._signals.gone(neighbour)
-        self.ensemble.others_changed()
-        for other in list(self.neighbours.values()):
-            if other.state is State.REFUSED and other.alive and set(other.hosts) & set(neighbour.hosts):
-                other.become(State.MET)
-                self._greet(other, back=True)
-
-    def _become(self, neighbour: Neighbour, state: State, why: str = "") -> None:
-        neighbour.become(state, why)
-        if self._on_peer is not None:
-            try:
-                self._on_peer(self._peer(neighbour))
-            except Exception:
-                logger.exception("the on_peer hook failed on %s", neighbour)
-
-    def _hosts_changed(self, neighbour: Neighbour) -> None:
-        for each in self._outlets.values():
-            each.changed()
-
-    def here(self) -> list[Neighbour]:
-        """The processes that can be told something."""
-        return [each for each in self.neighbours.values() if each.state is State.HERE]
-
-    def _peer(self, neighbour: Neighbour) -> Peer:
-        return neighbour.shown(sum(each.unheard_of(neighbour) for each in self._outlets.values()))
-
     @property
     def all_arrived(self) -> bool:
         """Whether all that was sent from here has arrived, and all that came is in its lane."""
-        return all(each.empty for each in self._outlets.values()) and not any(
-            lane.holds_back for found in self._inlets.values() for lane in found.lanes.values()
+        return all(each.empty for each in self.outlets.values()) and not any(
+            lane.holds_back for found in self.inlets.values() for lane in found.lanes.values()
         )
 
     # signals
@@ -538,7 +387,7 @@ class Engine:
         return list(over), asyncio.gather(*over.values()) if over else None
 
     def _caught_up(self) -> None:
-        for found in self._inlets.values():
+        for found in self.inlets.values():
             for lane in found.lanes.values():
                 lane.let_in()
 
@@ -568,13 +417,18 @@ class Engine:
     def _tick(self) -> None:
         self._ticker = self.loop.call_later(TICK, self._tick)
         now = self.loop.time()
-        grace = self._mailbox.link.lease / 2
-        for neighbour in list(self.neighbours.values()):
+        grace = self.mailbox.link.lease / 2
+        for neighbour in list(self.circle.neighbours.values()):
             if neighbour.state is State.AWAY and now - neighbour.away_at > grace:
-                self._gone(neighbour, "nothing was heard of it for too long")
-        for each in self._outlets.values():
+                self.circle.gone(neighbour, "nothing was heard of it for too long")
+            waited = neighbour.alive and neighbour.state in (State.MET, State.AWAY, State.GONE)
+            if waited and not neighbour.ended and now - neighbour.greeted_at > PATIENCE:
+                self.circle.greet(neighbour, back=True)
+        self.questions.tell_again(PATIENCE)
+        self.signals.tell_again()
+        for each in self.outlets.values():
             each.tick(now, PATIENCE)
-        for found in self._inlets.values():
+        for found in self.inlets.values():
             for lane in found.lanes.values():
                 lane.tick()
         self._give_up_signals(now)
@@ -582,7 +436,7 @@ class Engine:
     def _give_up_signals(self, now: float) -> None:
         """What is held back for a signal that nobody has any more is let in after some time."""
         held_back = [
-            lane for found in self._inlets.values() for lane in found.lanes.values() if lane.holds_back
+            lane for found in self.inlets.values() for lane in found.lanes.values() if lane.holds_back
         ]
         if not held_back:
             self._held_since = 0.0
@@ -591,23 +445,18 @@ class Engine:
         elif now - self._held_since > PATIENCE:
             for lane in held_back:
                 for origin, count in lane.needs().items():
-                    neighbour = self.neighbours.get(origin)
+                    neighbour = self.circle.neighbours.get(origin)
                     dead = neighbour is not None and neighbour.state in (State.GONE, State.REFUSED)
                     if neighbour is not None and neighbour.state is State.HERE:
-                        neighbour.tell(wire.Missed(self._signals.seen.get(origin, 0) + 1))
-                    elif dead or now - self._held_since > 2 * self._mailbox.link.lease:
-                        self._signals.give_up(origin, count)
+                        neighbour.tell(wire.Missed(self.signals.seen.get(origin, 0) + 1))
+                    elif dead or now - self._held_since > 2 * self.mailbox.link.lease:
+                        self.signals.give_up(origin, count)
                 lane.let_in()
 
     # leaving
 
     def _bury(self, box: Box[Any], name: str, reason: str, error: BaseException | None) -> None:
         self.ensemble.letters.bury(DeadLetter(box.open(), name, reason, error))
-
-    def _put_in_thread(self, work: Callable[[], None], done: Callable[[], None]) -> None:
-        putting = self.loop.run_in_executor(None, work)
-        putting.add_done_callback(_log_failure)
-        putting.add_done_callback(lambda _: done())
 
     def _begin_to_close(self) -> None:
         if self._closing is None:
@@ -619,23 +468,24 @@ class Engine:
         Where all are to end, the session stays open until they have: others may be linked through it.
         """
         try:
-            for each in self._outlets.values():
+            for each in self.outlets.values():
                 each.stop()
                 each.wake()
             await self._while(self._waits_for_others, FAREWELL)
-            for each in self._outlets.values():
+            for each in self.outlets.values():
                 each.close()
-            for neighbour in self.here():
+            for neighbour in self.circle.here():
                 neighbour.tell(wire.Bye(self._last_news(neighbour)))
-            await self._while(lambda: any(each.ending for each in self.here()), self._lingers)
+            self.circle.parted = True
+            await self._while(lambda: any(each.ending for each in self.circle.here()), self._lingers)
         finally:
             if self._ticker is not None:
                 self._ticker.cancel()
-            await self._mailbox.close()
-            for each in self._outlets.values():
+            await self.mailbox.close()
+            for each in self.outlets.values():
                 each.close()
-            for neighbour in self.neighbours.values():
-                self._questions.gone(neighbour)
+            for neighbour in self.circle.neighbours.values():
+                self.questions.gone(neighbour)
 
     async def _while(self, condition: Callable[[], bool], seconds: float) -> None:
         """Wait while a condition holds, and go on asking what has arrived."""
@@ -644,19 +494,25 @@ class Engine:
         while now < end and condition():
             if now - asked > TICK:
                 asked = now
-                for each in self._outlets.values():
+                for each in self.outlets.values():
                     each.ask_again()
+                if self.stop_told and not self.circle.parted:
+                    for neighbour in self.circle.here():
+                        if not neighbour.ending:
+                            neighbour.tell(wire.Stop(max(0.0, self._lingers - FAREWELL)))
             await asyncio.sleep(0.005)
             now = self.loop.time()
 
     def _waits_for_others(self) -> bool:
         """Whether something is on the way to processes that are there, or one has not heard of the stop."""
-        if any(each.unheard_of(neighbour) for each in self._outlets.values() for neighbour in self.here()):
+        if any(
+            each.unheard_of(neighbour) for each in self.outlets.values() for neighbour in self.circle.here()
+        ):
             return True
-        return self._stop_told and any(not each.ending for each in self.here())
+        return self.stop_told and any(not each.ending for each in self.circle.here())
 
     def _last_news(self, neighbour: Neighbour) -> list[wire.LaneNews]:
-        found = (lane.news_for(neighbour) for each in self._inlets.values() for lane in each.lanes.values())
+        found = (lane.news_for(neighbour) for each in self.inlets.values() for lane in each.lanes.values())
         return [news for news in found if news is not None]
 
     async def closed(self) -> None:
@@ -666,7 +522,7 @@ class Engine:
         try:
             await asyncio.shield(self._closing)
         except asyncio.CancelledError:
-            self._mailbox.session.close(CLOSING)
+            self.mailbox.session.close(CLOSING)
             raise
 
 

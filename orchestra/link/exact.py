@@ -139,6 +139,12 @@ def _read_time(*parts: Any) -> dt.time:
     return dt.time(*moment).replace(tzinfo=_zone_of(zone), fold=fold)
 
 
+def _read_bytearray(raw: Any) -> bytearray:
+    if type(raw) is not bytes:
+        raise Unfit("a bytearray that is not of bytes")  # of a number it would be as long as that
+    return bytearray(raw)
+
+
 _CONTAINERS: Mapping[type, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
 _MAKERS: Mapping[str, Callable[[list[Any]], Any]] = {
     "list": list,
@@ -166,7 +172,7 @@ _WRITE: Mapping[type, Callable[[Any], Tree]] = {
 _READ: Mapping[str, Callable[..., Any]] = {
     "int": lambda text: int(text, 16),
     "complex": complex,
-    "bytearray": bytearray,
+    "bytearray": _read_bytearray,
     "range": range,
     "datetime": _read_datetime,
     "time": _read_time,

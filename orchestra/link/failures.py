@@ -11,20 +11,44 @@ from typing import Any
 import orchestra.errors
 from orchestra.errors import NoReply, OrchestraError, RemoteError
 from orchestra.link.exact import Unfit, from_tree, to_tree
-from orchestra.link.wire import Failure
+from orchestra.link.wire import Failure, write_control
 
 _NEVER = (StopIteration, StopAsyncIteration, BaseExceptionGroup)
 
 
 def written(number: int, error: BaseException) -> Failure:
     """An error as it crosses; arguments and attributes that cannot are left out."""
+    try:
+        failure = _whole(number, error)
+        write_control(failure)
+    except Exception:  # its text fails, or msgpack does not carry it: half a surrogate pair, say
+        return _plain(number, error)
+    return failure
+
+
+def _whole(number: int, error: BaseException) -> Failure:
     kind = type(error)
-    state = {name: tree for name, value in vars(error).items() if (tree := _tree(value)) is not _NONE}
+    attributes: dict[Any, Any] = vars(error)
+    state = {
+        name: tree
+        for name, value in attributes.items()
+        if isinstance(name, str) and (tree := _tree(value)) is not _NONE
+    }
     args = [_tree(argument) for argument in error.args]
     text = str(error)
-    if isinstance(error, OrchestraError) or _NONE in args:
+    if isinstance(error, OrchestraError) or any(argument is _NONE for argument in args):
         args = [text]
     return Failure(number, kind.__module__, kind.__qualname__, text, args, state)
+
+
+def _plain(number: int, error: BaseException) -> Failure:
+    """What can be told of an error in any case: its type, and its text as far as there is one."""
+    kind = type(error)
+    try:
+        text = str(error).encode("utf-8", "backslashreplace").decode()
+    except Exception:
+        text = f"a {kind.__qualname__} whose text cannot be told"
+    return Failure(number, kind.__module__, kind.__qualname__, text, [text], {})
 
 
 _NONE: Any = object()

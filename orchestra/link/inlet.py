@@ -5,6 +5,7 @@ for those in this process is what is left. When messages were taken, room is gra
 """
 
 from collections.abc import Callable, Mapping
+from time import monotonic
 from typing import Any
 
 import attrs
@@ -33,6 +34,10 @@ BYTES = 32 * 1024
 """Bytes after whose arrival the sender is told, whatever the room."""
 
 
+AGAIN = 0.05
+"""Seconds after which what has not come is asked for once more."""
+
+
 @attrs.frozen
 class Surroundings:
     """What inlets need of the engine around them.
@@ -51,6 +56,19 @@ class Surroundings:
 
 
 @attrs.define(eq=False)
+class Parts:
+    """The pieces that have come of a big packet, and their count."""
+
+    number: int = -1
+    came: int = 0
+    pieces: list[bytes] = attrs.Factory(list)
+
+    def begin(self, number: int = -1) -> None:
+        """Those before do not matter any more."""
+        self.number, self.came, self.pieces = number, 0, []
+
+
+@attrs.define(eq=False)
 class Source:
     """What one process sends to one lane. `told` is up to where it was told what became of it."""
 
@@ -60,6 +78,9 @@ class Source:
     bytes: int = 0
     account: Account = attrs.Factory(Account)
     gone: bool = False
+    asked: tuple[int, int, float] = (-1, 0, 0.0)
+    """From which number and piece on it was asked to send again, and when."""
+    parts: Parts = attrs.Factory(Parts)
 
 
 class LaneInlet:
@@ -104,6 +125,7 @@ class LaneInlet:
             return
         neighbour.lost += sum(header.count for header, _ in source.stream.held)
         source.stream.held.clear()
+        source.parts.begin()
         source.gone = True
         self._granter.leave(neighbour.epoch)
         self.grant()
@@ -115,12 +137,42 @@ class LaneInlet:
         source = self._sources.get(neighbour.epoch)
         if source is None or source.gone:
             raise Malformed("messages before a greeting")
+        if header.piece is not None:
+            whole = self._joined(source, header, payload)
+            if whole is None:
+                return
+            payload = whole
+        if header.count > len(payload):
+            raise Malformed(f"{len(payload)} bytes, where the header says {header.count} frames")
         if header.first > source.account.limit and not source.account.returning:
             raise Malformed(f"message {header.first}, where only {source.account.limit} were granted")
         if source.stream.held or ahead(self._around.seen, header.signals):
             source.stream.held.append((header, payload))
         else:
             self._accept(source, header, payload)
+
+    def _joined(self, source: Source, header: Header, piece: bytes) -> bytes | None:
+        """All pieces of a packet as one, when this is the last; they come in order, or are sent again."""
+        assert header.piece is not None
+        number, count = header.piece
+        parts = source.parts
+        if header.first > source.account.limit and not source.account.returning:
+            raise Malformed(f"message {header.first}, where only {source.account.limit} were granted")
+        if number >= count:
+            raise Malformed(f"piece {number} of {count}")
+        if parts.number != header.first:
+            parts.begin(header.first)
+        if number > parts.came:
+            self._ask_again(source)
+            return None
+        if number == parts.came:
+            parts.came += 1
+            parts.pieces.append(piece)
+            if parts.came == count:
+                whole, parts.pieces = b"".join(parts.pieces), []
+                return whole
+        self._tell(source)
+        return None
 
     def let_in(self) -> None:
         """Signals have been seen: accept what is no longer ahead."""
@@ -146,6 +198,11 @@ class LaneInlet:
 
     def _accept(self, source: Source, header: Header, payload: bytes) -> None:
         stream, account, neighbour = source.stream, source.account, source.neighbour
+        if header.first > max(stream.expected, header.heard):
+            if header.piece is not None:
+                source.parts.begin()
+            self._ask_again(source)
+            return
         lost = stream.lost
         skip = stream.admit(header.first, header.count)
         good = max(skip, min(header.count, account.limit - header.first))
@@ -164,6 +221,15 @@ class LaneInlet:
             self._tell(source)
         self._around.soon(self.grant)
         self._around.later(self._tell_all)
+
+    def _ask_again(self, source: Source) -> None:
+        """Something before this packet has not come, and its sender still has it: all is to come in order."""
+        *missing, at = source.asked
+        now = monotonic()
+        expected, came = source.stream.expected, source.parts.came
+        if missing != [expected, came] or now - at >= AGAIN:
+            source.asked = expected, came, now
+            self._tell(source, again=True)
 
     def _opened(self, source: Source, header: Header, payload: bytes, skip: int, good: int) -> list[Any]:
         """The entries for the lane, of the messages of a packet from number `skip` to before `good`."""
@@ -300,15 +366,18 @@ class LaneInlet:
                 asked = AsksBack(place, level, account.round + 1, account.asked_back or 0)
                 source.neighbour.tell(asked)
 
-    def _tell(self, source: Source) -> None:
+    def _tell(self, source: Source, *, again: bool = False) -> None:
         if source.neighbour.state is State.HERE:
             source.told, source.bytes = source.stream.expected, 0
-            source.neighbour.tell(Grants([self._news(source)]))
+            source.neighbour.tell(Grants([self._news(source, again)]))
 
-    def _news(self, source: Source) -> LaneNews:
+    def _news(self, source: Source, again: bool = False) -> LaneNews:
         stream, account = source.stream, source.account
         place, level = self._inlet.place, self._lane.priority
-        return LaneNews(place, level, account.round, account.limit, stream.expected, stream.gaps)
+        pieces = source.parts.came if source.parts.number == stream.expected else 0
+        return LaneNews(
+            place, level, account.round, account.limit, stream.expected, stream.gaps, again, pieces
+        )
 
 
 class Inlet:

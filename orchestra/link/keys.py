@@ -98,6 +98,7 @@ def _epoch(text: str) -> Epoch | None:
     if len(text) != 16:
         return None
     try:
-        return int(text, 16)
+        epoch = int(text, 16)
     except ValueError:
         return None
+    return epoch if written(epoch) == text and epoch < 2**63 else None

@@ -6,9 +6,8 @@ When something was put, the pump takes all that is queued and puts it on the wir
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import attrs
@@ -31,17 +30,31 @@ from orchestra.runtime.threads.inbox import held
 PACKET = 48 * 1024
 """Bytes of frames in one packet, at most, where it has several."""
 
+AHEAD = 3
+"""Pieces of a big message that may be on the way."""
+
 WINDOW = 128 * 1024
 """Bytes of one lane that may be on the way to one host; a single message may have more."""
 
 
 @attrs.define(eq=False)
 class Sent:
-    """A packet of which it is not known yet what became of it."""
+    """A packet of which it is not known yet what became of it.
+
+    `number`, `runs` and `payload` are as it was sent, for it is sent again where it has not come. One that
+    is too big goes in `pieces`, of which so many are `put` and so many `came`.
+    """
 
     first: int
     boxes: Sequence[Box[Any]]
     size: int
+    number: int
+    count: int
+    runs: list[Run]
+    payload: bytes
+    pieces: int
+    put: int = 0
+    came: int = 0
 
 
 @attrs.define(eq=False)
@@ -55,12 +68,12 @@ class Way:
     asked_at: float = 0.0
     wants: bool = False
     """It was said that somebody waits for room, and no room has come since."""
-    busy: bool = False
-    """A packet that may block is being put by a thread."""
 
-    def has_room(self) -> bool:
-        """Whether more may be on the way."""
-        return self.flying < WINDOW and not self.busy
+    def has_room(self, more: int) -> bool:
+        """Whether a message of so many bytes may be on the way too; one that goes in pieces goes alone."""
+        if not self.unheard:
+            return True
+        return more <= PACKET and self.unheard[-1].pieces == 1 and self.flying < WINDOW
 
 
 @attrs.define(eq=False)
@@ -82,14 +95,13 @@ class Surroundings:
 
     `signals` tells how many signals of each origin were seen here, `out` how what rides beside a frame
     crosses to a process; `lost` gets each box that will not be handled, the subsystem, the reason and the
-    error. `put_in_thread` calls the first function in a thread, and then the second in the loop.
+    error.
     """
 
     kinds: Kinds
     signals: Callable[[], dict[int, int]]
     out: Callable[[Neighbour], Callable[[type], Out]]
     lost: Callable[[Box[Any], str, str, BaseException | None], None]
-    put_in_thread: Callable[[Callable[[], None], Callable[[], None]], None]
     now: Callable[[], float]
 
 
@@ -179,6 +191,10 @@ class Outlet:
                     if way.unheard:
                         self._ask(host, place)
 
+    def forget(self, neighbour: Neighbour) -> None:
+        """A host that was gone is not known any more."""
+        self.hosts.pop(neighbour.epoch, None)
+
     # what hosts say
 
     def news(self, neighbour: Neighbour, place: int, news: LaneNews) -> None:
@@ -191,6 +207,12 @@ class Outlet:
         if way.purse.granted(news.round, news.limit):
             way.wants = False
         self._resize(self.inbox.lanes[place])
+        for sent in list(way.unheard):
+            if sent.pieces > 1 and news.arrived == sent.number:
+                sent.came = news.pieces if news.again else max(sent.came, news.pieces)
+            if news.again:
+                sent.put = sent.came
+            self._send(host, place, sent)
         self.wake()
 
     def give_back(self, neighbour: Neighbour, place: int, number: int, limit: int) -> int | None:
@@ -219,7 +241,8 @@ class Outlet:
             unheard.popleft()
             if end > arrived:
                 rest = sent.boxes[arrived - sent.first :]
-                left = Sent(arrived, rest, sum(len(box.frame) for box in rest))
+                size = sum(len(box.frame) for box in rest)
+                left = attrs.evolve(sent, first=arrived, boxes=rest, size=size)
                 unheard.appendleft(left)
                 way.flying += left.size
                 break
@@ -245,17 +268,16 @@ class Outlet:
         if not lane.queue:
             return
         with held([self.inbox]):
-            if len(self.hosts) == 1 and self.elsewhere.by is None:
-                for host in self.hosts.values():
-                    if host.here:
-                        self._send_to(host, lane, place)
+            here = self._here()
+            if len(here) == 1 and self.elsewhere.by is None:
+                self._send_to(here[0], lane, place)
             else:
-                self._divide(lane, place)
+                self._divide(here, lane, place)
             self._resize(lane)
 
     def _send_to(self, host: Host, lane: Lane, place: int) -> None:
         way, queue = host.ways[place], lane.queue
-        while queue and way.purse.credit > 0 and way.has_room():
+        while queue and way.purse.credit > 0 and way.has_room(len(queue[0].frame)):
             boxes: list[Box[Any]] = []
             size = 0
             for _ in range(min(len(queue), way.purse.credit)):
@@ -267,9 +289,8 @@ class Outlet:
             self._taken[place] += len(boxes)
             self._put(host, place, boxes, size)
 
-    def _divide(self, lane: Lane, place: int) -> None:
+    def _divide(self, hosts: list[Host], lane: Lane, place: int) -> None:
         """Send each message to its host: the one for its key, or the one that has granted most."""
-        hosts = [host for host in self.hosts.values() if host.here]
         queue = lane.queue
         while queue and hosts:
             host = self._chosen(hosts, place, queue[0])
@@ -278,7 +299,7 @@ class Outlet:
                 queue.popleft()
                 continue
             way = host.ways[place]
-            if way.purse.credit <= 0 or not way.has_room():
+            if way.purse.credit <= 0 or not way.has_room(len(queue[0].frame)):
                 break
             box = queue.popleft()
             self._taken[place] += 1
@@ -287,8 +308,10 @@ class Outlet:
     def _chosen(self, hosts: list[Host], place: int, box: Box[Any]) -> Host | None:
         by = self.elsewhere.by
         if by is None:
+            size = len(box.frame)
             return max(
-                hosts, key=lambda host: host.ways[place].purse.credit if host.ways[place].has_room() else -1
+                hosts,
+                key=lambda host: host.ways[place].purse.credit if host.ways[place].has_room(size) else -1,
             )
         try:
             key = msgspec.msgpack.encode(to_tree(by(box.open())))
@@ -315,7 +338,7 @@ class Outlet:
         return found
 
     def _put(self, host: Host, place: int, boxes: list[Box[Any]], size: int) -> None:
-        lane, way = self.inbox.lanes[place], host.ways[place]
+        way = host.ways[place]
         try:
             runs, frames = pack(boxes, self._around.kinds, self._around.out(host.neighbour))
         except Unfit as error:  # its sender was told already unless it was changed since
@@ -323,41 +346,52 @@ class Outlet:
                 self._around.lost(box, self.name, "failed", error)
             return
         first = way.purse.spend(len(boxes))
-        way.unheard.append(Sent(first, boxes, size))
+        payload = wire.write_frames(frames)
+        pieces = 1 if len(payload) <= 2 * PACKET else -(-len(payload) // PACKET)
+        sent = Sent(first, boxes, size, first, len(boxes), runs, payload, pieces)
+        way.unheard.append(sent)
         way.flying += size
         host.neighbour.sent += len(boxes)
-        self._write(host, place, first, len(boxes), runs, wire.write_frames(frames), wants=bool(lane.waiting))
+        self._send(host, place, sent)
+
+    def _send(self, host: Host, place: int, sent: Sent) -> None:
+        """Put a packet, or as many pieces of it as may be on the way."""
+        wants = bool(self.inbox.lanes[place].waiting)
+        if sent.pieces == 1 and not sent.put:
+            sent.put = 1
+            self._write(host, place, sent.number, sent.count, sent.runs, sent.payload, wants=wants)
+        while sent.pieces > 1 and sent.put < min(sent.pieces, sent.came + AHEAD):
+            piece = sent.payload[sent.put * PACKET : (sent.put + 1) * PACKET]
+            which = sent.put, sent.pieces
+            sent.put += 1
+            self._write(host, place, sent.number, sent.count, sent.runs, piece, wants=wants, piece=which)
 
     def _write(
-        self, host: Host, place: int, first: int, count: int, runs: list[Run], payload: bytes, *, wants: bool
+        self,
+        host: Host,
+        place: int,
+        first: int,
+        count: int,
+        runs: list[Run],
+        payload: bytes,
+        *,
+        wants: bool,
+        piece: tuple[int, int] | None = None,
     ) -> None:
         lane, way = self.inbox.lanes[place], host.ways[place]
         way.asked_at = self._around.now()
         way.wants = wants = wants and way.purse.credit <= 0
         signals = self._around.signals()
         header = wire.write_header(
-            Header(self.place, lane.priority, first, count, way.heard, wants, signals, runs)
+            Header(self.place, lane.priority, first, count, way.heard, wants, signals, runs, piece)
         )
-        if len(payload) <= 2 * PACKET:
-            with suppress(LinkError):  # closed: what was put is not acknowledged, and lost
-                host.neighbour.publisher(lane.priority).put(payload, header)
-            return
-        publisher = host.neighbour.publisher(lane.priority, block=True)
-        way.busy = True
-        self._around.put_in_thread(
-            partial(publisher.put, payload, header), partial(self._thread_has_put, way)
-        )
-
-    def _thread_has_put(self, way: Way) -> None:
-        way.busy = False
-        self.wake()
+        with suppress(LinkError):  # closed: what was put is not acknowledged, and lost
+            host.neighbour.publisher(lane.priority).put(payload, header)
 
     def _ask(self, host: Host, place: int) -> None:
         """Send a packet of no messages: what became of those before?"""
-        way = host.ways[place]
-        if not way.busy:
-            wants = bool(self.inbox.lanes[place].waiting or self.inbox.lanes[place].queue)
-            self._write(host, place, way.purse.sent, 0, [], wire.write_frames([]), wants=wants)
+        wants = bool(self.inbox.lanes[place].waiting or self.inbox.lanes[place].queue)
+        self._write(host, place, host.ways[place].purse.sent, 0, [], wire.write_frames([]), wants=wants)
 
     def tick(self, now: float, patience: float) -> None:
         """Ask where nothing was heard for some time, and somebody waits for it."""
@@ -391,7 +425,7 @@ class Outlet:
         else:
             lane.settle()
 
-    def _here(self) -> Iterable[Host]:
+    def _here(self) -> list[Host]:
         return [host for host in self.hosts.values() if host.here]
 
     # questions

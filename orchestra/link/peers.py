@@ -47,7 +47,8 @@ class Neighbour:
     """One other process.
 
     `alive` says that its token is there. `noise` counts what came from it and was not as it should be.
-    `ending` says that it has told that it stops. `answers` are its answers to how quiet it is.
+    `ending` says that it has told that it stops, `ended` that it has said goodbye. `noticed` is its last
+    answer to how quiet it is.
     """
 
     process: str
@@ -66,13 +67,20 @@ class Neighbour:
     lost: int = 0
     noise: int = 0
     noise_told: bool = False
+    greeted_at: float = 0.0
     ending: bool = False
+    ended: bool = False
     noticed: wire.Quiet | None = None
     _publishers: dict[Any, Publishes] = attrs.Factory(dict)
 
     def become(self, state: State, why: str = "") -> None:
         """It stands otherwise with it from now on."""
         self.state, self.why, self.since = state, why, time.time()
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether what comes from it counts. What it has sent before it went away may still come."""
+        return self.state in (State.HERE, State.AWAY)
 
     def tell(self, control: wire.Control) -> None:
         """Send it something that is no message."""
@@ -85,13 +93,12 @@ class Neighbour:
         with suppress(LinkError):  # the session is closed
             publisher.put(wire.write_control(control), b"")
 
-    def publisher(self, level: Priority, *, block: bool = False) -> Publishes:
+    def publisher(self, level: Priority) -> Publishes:
         """What puts messages of a level to it."""
-        publisher = self._publishers.get((level, block))
+        publisher = self._publishers.get(level)
         if publisher is None:
             key = self.keys.messages_to(self.epoch, level)
-            publisher = self.session.publisher(key, priority=level, block=block)
-            self._publishers[level, block] = publisher
+            publisher = self._publishers[level] = self.session.publisher(key, priority=level, block=False)
         return publisher
 
     def shown(self, unacknowledged: int) -> Peer:

@@ -5,6 +5,7 @@ asks holds for it: when its handler fails, or the message is dead-lettered, or t
 its outcome, and goes back at once.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, get_args, get_origin
@@ -20,13 +21,16 @@ from orchestra.generate.shaping import Builder
 from orchestra.link import failures
 from orchestra.link.exact import Back, Out, Unfit, from_tree, to_tree
 from orchestra.link.peers import Neighbour, State
-from orchestra.link.wire import Answer, Failure
+from orchestra.link.wire import Answer, Failure, Heard, write_control
 from orchestra.messages import derives
 from orchestra.plan import Plan
 from orchestra.recipient import Recipient
 from orchestra.reply import Reply
 from orchestra.runtime.asks import Asks
 from orchestra.runtime.pending import Pending
+
+FEW = 16
+"""Answers that are sent again to one process at once."""
 
 _encode = msgspec.msgpack.encode
 _decode = msgspec.msgpack.decode
@@ -41,14 +45,38 @@ class Question:
     kind: type
 
 
-class Questions:
-    """What was asked of other processes, and by them."""
+@attrs.define(eq=False)
+class Given:
+    """An answer to another process that it may not have yet, and when it was sent."""
 
-    def __init__(self, plan: Plan, asks: Asks, names: Mapping[str, Any] | None = None) -> None:
+    neighbour: Neighbour
+    answer: Answer | Failure
+    at: float
+
+
+class Questions:
+    """What was asked of other processes, and by them.
+
+    An answer is sent again until its asker has said that it has come. `later` has a function called soon,
+    once however often it is given; `now` is the time.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        asks: Asks,
+        later: Callable[[Callable[[], None]], None],
+        now: Callable[[], float],
+        names: Mapping[str, Any] | None = None,
+    ) -> None:
         self._plan = plan
         self._asks = asks
         self._names = names or {}
+        self._later = later
+        self._now = now
         self._open: dict[int, Question] = {}
+        self._given: dict[tuple[int, int], Given] = {}
+        self._heard: dict[int, tuple[Neighbour, list[int]]] = {}
         self._shapes: dict[type, Shape] = {}
         self._next = 0
         self.recipient: Callable[[type], Recipient[Any]] | None = None
@@ -84,7 +112,9 @@ class Questions:
     # asked here
 
     def answered(self, neighbour: Neighbour, answer: Answer | Failure) -> None:
-        """An answer has come to a question of this process."""
+        """An answer has come to a question of this process, for the first time or again."""
+        self._heard.setdefault(neighbour.epoch, (neighbour, []))[1].append(answer.number)
+        self._later(self._say_heard)
         question = self._open.get(answer.number)
         if question is None or question.neighbour is not neighbour:
             return
@@ -102,8 +132,15 @@ class Questions:
             return
         question.reply.send(value)
 
+    def _say_heard(self) -> None:
+        heard, self._heard = self._heard, {}
+        for neighbour, numbers in heard.values():
+            neighbour.tell(Heard(numbers))
+
     def gone(self, neighbour: Neighbour) -> None:
-        """A process is gone: what it was asked it does not answer."""
+        """A process is gone: what it was asked it does not answer, and what it has asked nobody waits for."""
+        for key in [key for key in self._given if key[0] == neighbour.epoch]:
+            del self._given[key]
         for number, question in list(self._open.items()):
             if question.neighbour is neighbour:
                 del self._open[number]
@@ -129,10 +166,47 @@ class Questions:
         pending.when_over = None
         if neighbour.state in (State.GONE, State.REFUSED):
             return
+        answer = self._answered(number, kind, pending)
+        self._given[neighbour.epoch, number] = Given(neighbour, answer, self._now())
+        neighbour.tell(answer)
+
+    def heard(self, neighbour: Neighbour, numbers: list[int]) -> None:
+        """A process has got the answers to these questions."""
+        for number in numbers:
+            self._given.pop((neighbour.epoch, number), None)
+
+    def tell_again(self, patience: float) -> None:
+        """Send again answers of which nothing was heard for so many seconds; a few, for it may be frozen."""
+        now = self._now()
+        told: Counter[int] = Counter()
+        for (epoch, _), given in self._given.items():
+            late = given.neighbour.state is State.HERE and now - given.at >= patience
+            if late and told[epoch] < FEW:
+                told[epoch] += 1
+                given.at = now
+                given.neighbour.tell(given.answer)
+
+    def came_back(self, neighbour: Neighbour) -> None:
+        """A process is there again: send it all answers that it may not have."""
+        for given in self._given.values():
+            if given.neighbour is neighbour:
+                given.at = self._now()
+                neighbour.tell(given.answer)
+
+    def _answered(self, number: int, kind: type, pending: Pending) -> Answer | Failure:
         try:
-            neighbour.tell(self._answer(number, kind, pending.outcome()))
+            value = pending.outcome()
         except Exception as error:
-            neighbour.tell(failures.written(number, error))
+            return failures.written(number, error)
+        try:
+            answer = self._answer(number, kind, value)
+            write_control(answer)
+        except Exception as error:
+            text = (
+                f"it was answered with a {type(value).__qualname__}, which cannot leave its process: {error}"
+            )
+            return failures.written(number, NoReply(text))
+        return answer
 
     def _answer(self, number: int, kind: type, value: Any) -> Answer:
         riders = Riders()

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 PAUSE = 0.02
 """Seconds between two questions."""
 
+REPEAT = 0.3
+"""Seconds after which it is told again what has finished."""
+
 
 class Rest:
     """How a process of an orchestra finds out that all of them are at rest."""
@@ -29,6 +32,7 @@ class Rest:
         self._last: dict[int, wire.Quiet] | None = None
         self._finished: list[str] = []
         self._silent = 0
+        self._repeats = False
 
     def begin(self) -> None:
         """Nothing comes from outside any more, anywhere."""
@@ -37,8 +41,8 @@ class Rest:
     def told(self, number: int) -> wire.Quiet:
         """What this process says when it is asked."""
         engine = self._engine
-        sent = sum(each.sent for each in engine.neighbours.values())
-        had = sum(each.received + each.lost for each in engine.neighbours.values())
+        sent = sum(each.sent for each in engine.circle.neighbours.values())
+        had = sum(each.received + each.lost for each in engine.circle.neighbours.values())
         return wire.Quiet(number, self._rests(), sent, had)
 
     def finished(self, name: str) -> None:
@@ -60,7 +64,7 @@ class Rest:
         engine = self._engine
         if engine.ensemble.phase is not Phase.DRAINING or self.released:
             return
-        here = engine.here()
+        here = engine.circle.here()
         said = {each.epoch: each.noticed for each in here if each.noticed is not None}
         heard = len(said) == len(here) and all(quiet.number == self._number for quiet in said.values())
         if heard and self._number and self._is_over(said):
@@ -91,9 +95,15 @@ class Rest:
         if not engine.all_arrived:
             engine.loop.call_later(PAUSE, self._say_finished)
             return
-        names, self._finished = self._finished, []
-        for each in engine.here():
-            each.tell(wire.Finished(names))
+        for each in engine.circle.here():
+            each.tell(wire.Finished(self._finished))
+        if not self._repeats:  # nobody says that it was heard
+            self._repeats = True
+            engine.loop.call_later(REPEAT, self._say_again)
+
+    def _say_again(self) -> None:
+        self._repeats = False
+        self._say_finished()
 
 
 def _counts(said: dict[int, wire.Quiet]) -> dict[int, tuple[int, int]]:

@@ -16,10 +16,22 @@ from orchestra.link.crossing import crossing
 from orchestra.link.exact import Unfit, refuse
 from orchestra.link.parcels import Kinds, opened, pack
 from orchestra.link.peers import Neighbour, State
-from orchestra.link.wire import Malformed, Missed, Seen, Told
+from orchestra.link.wire import Forgotten, Malformed, Missed, Seen, Told
 
 KEPT = 1024
 """Signals of this process that are kept for those who have missed them."""
+
+PATIENCE = 0.5
+"""Seconds after which what was not answered is said again."""
+
+
+@attrs.define(eq=False)
+class Unheard:
+    """The signals that a process has not said to have got, by number, and when it was last told one."""
+
+    neighbour: Neighbour
+    numbers: dict[int, None] = attrs.Factory(dict)
+    at: float = 0.0
 
 
 @attrs.define(eq=False)
@@ -55,6 +67,9 @@ class Signals:
         self._put = put
         self._caught_up = caught_up
         self._own: OrderedDict[int, Packed] = OrderedDict()
+        self._unheard: dict[int, Unheard] = {}
+        self._asked: dict[int, tuple[int, float]] = {}
+        self._being_read: set[tuple[int, int]] = set()
         self.seen: dict[int, int] = {epoch: 0}
         self.carried: dict[int, int] = {}
         self.missed = 0
@@ -84,6 +99,9 @@ class Signals:
             self._own.popitem(last=False)
         for neighbour in self._here():
             packed.unread[neighbour.epoch] = neighbour.hosts
+            unheard = self._unheard.setdefault(neighbour.epoch, Unheard(neighbour))
+            unheard.numbers[number] = None
+            unheard.at = self._loop.time()
             neighbour.tell(packed.told)
         if not packed.unread:
             return None
@@ -92,6 +110,8 @@ class Signals:
 
     def was_seen(self, neighbour: Neighbour, seen: Seen) -> None:
         """A process has put a signal of this one into its queues; some may be over their capacity."""
+        if neighbour.epoch in self._unheard:
+            self._unheard[neighbour.epoch].numbers.pop(seen.number, None)
         packed = self._own.get(seen.number)
         if packed is not None and neighbour.epoch in packed.unread:
             if seen.stalled:
@@ -101,12 +121,29 @@ class Signals:
 
     def again(self, neighbour: Neighbour, number: int) -> None:
         """A process has missed signals from this number on."""
+        kept = next(iter(self._own), self.count + 1)
+        if number < kept:
+            neighbour.tell(Forgotten(kept - 1))
         for each, packed in self._own.items():
             if each >= number:
                 neighbour.tell(packed.told)
 
+    def tell_again(self) -> None:
+        """Say again what was not heard: the first that is missing, for then the rest is asked for."""
+        now = self._loop.time()
+        for unheard in self._unheard.values():
+            number = next(iter(unheard.numbers), None)
+            while number is not None and number not in self._own:
+                del unheard.numbers[number]
+                number = next(iter(unheard.numbers), None)
+            if number is not None and unheard.neighbour.state is State.HERE and now - unheard.at >= PATIENCE:
+                unheard.at = now
+                unheard.neighbour.tell(self._own[number].told)
+
     def gone(self, neighbour: Neighbour) -> None:
         """Nobody waits for it any more, nor for what it has sent."""
+        self._unheard.pop(neighbour.epoch, None)
+        self._asked.pop(neighbour.epoch, None)
         self.carried.pop(neighbour.epoch, None)
         for packed in self._own.values():
             if neighbour.epoch in packed.unread:
@@ -131,10 +168,14 @@ class Signals:
     def came(self, neighbour: Neighbour, told: Told) -> None:
         """A signal of another process has come. Raises for what is none."""
         seen = self.seen.get(neighbour.epoch)
-        if seen is None or told.number <= seen:
+        if seen is None:
+            return
+        if told.number <= seen:
+            if (neighbour.epoch, told.number) not in self._being_read:
+                neighbour.tell(Seen(told.number, []))
             return
         if told.number > seen + 1:
-            neighbour.tell(Missed(seen + 1))
+            self._miss(neighbour, seen)
             return
         codec = self._kinds.codec(told.kind)
         try:
@@ -147,8 +188,24 @@ class Signals:
         stalled, reading = self._put(signal)
         neighbour.tell(Seen(told.number, stalled))
         if reading is not None:
+            self._being_read.add((neighbour.epoch, told.number))
             reading.add_done_callback(lambda _: self._has_read(neighbour, told.number))
         self._caught_up()
+
+    def _miss(self, neighbour: Neighbour, seen: int) -> None:
+        """Ask for what comes after those seen, once for all that came too early."""
+        asked, at = self._asked.get(neighbour.epoch, (-1, 0.0))
+        now = self._loop.time()
+        if asked != seen or now - at >= PATIENCE:
+            self._asked[neighbour.epoch] = seen, now
+            neighbour.tell(Missed(seen + 1))
+
+    def forgotten(self, neighbour: Neighbour, number: int) -> None:
+        """A process does not keep what was missed any more, up to this number."""
+        if number > self.seen.get(neighbour.epoch, number):
+            self.give_up(neighbour.epoch, number)
+            self.carried[neighbour.epoch] = number
+            self._caught_up()
 
     def give_up(self, origin: int, count: int) -> None:
         """What a process that is gone has sent and nobody has now is counted, and no longer waited for."""
@@ -158,6 +215,7 @@ class Signals:
             self.seen[origin] = count
 
     def _has_read(self, neighbour: Neighbour, number: int) -> None:
+        self._being_read.discard((neighbour.epoch, number))
         if neighbour.state is State.HERE:
             neighbour.tell(Seen(number, []))
 

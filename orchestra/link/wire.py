@@ -34,7 +34,8 @@ class Header(msgspec.Struct, array_like=True, frozen=True, gc=False, forbid_unkn
 
     `heard` is up to which number the sender knows what became of its messages, `wants` that it has more than
     it may send, `signals` how many signals of each origin it has seen, `runs` the kind, form and number of
-    messages that follow each other. A packet of no messages asks what became of those before it.
+    messages that follow each other. A packet of no messages asks what became of those before it. `piece` is
+    which piece of the packet it is, from 0, and of how many, where it is too big for one.
     """
 
     subsystem: Place
@@ -45,10 +46,15 @@ class Header(msgspec.Struct, array_like=True, frozen=True, gc=False, forbid_unkn
     wants: bool
     signals: dict[Epoch, Count]
     runs: list[tuple[Kind, Annotated[int, msgspec.Meta(ge=0, le=2)], Count]]
+    piece: tuple[Place, Place] | None = None
 
 
 class LaneNews(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """What a receiver says of one lane: a limit, and what became of all before the number `arrived`."""
+    """What a receiver says of one lane: a limit, and what became of all before the number `arrived`.
+
+    `again` asks for what was sent from there on: something before it has not come. `pieces` is how many
+    pieces have come of what has that number.
+    """
 
     subsystem: Place
     level: Level
@@ -56,6 +62,8 @@ class LaneNews(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fiel
     limit: Count
     arrived: Count
     gaps: list[tuple[Count, Count]]
+    again: bool = False
+    pieces: Count = 0
 
 
 class Hello(msgspec.Struct, array_like=True, frozen=True, tag="hello"):
@@ -119,6 +127,12 @@ class Missed(msgspec.Struct, array_like=True, frozen=True, tag="missed"):
     number: Count
 
 
+class Forgotten(msgspec.Struct, array_like=True, frozen=True, tag="forgotten"):
+    """My signals up to this number are not kept any more."""
+
+    number: Count
+
+
 class Seen(msgspec.Struct, array_like=True, frozen=True, tag="seen"):
     """Your signal of this number is in every queue; those that are over their capacity."""
 
@@ -143,6 +157,12 @@ class Failure(msgspec.Struct, array_like=True, frozen=True, tag="failure"):
     text: str
     args: list[Any]
     state: dict[str, Any]
+
+
+class Heard(msgspec.Struct, array_like=True, frozen=True, tag="heard"):
+    """Your answers to these questions have come."""
+
+    numbers: list[Count]
 
 
 class Stop(msgspec.Struct, array_like=True, frozen=True, tag="stop"):
@@ -195,9 +215,11 @@ Control: TypeAlias = (
     | GivesBack
     | Told
     | Missed
+    | Forgotten
     | Seen
     | Answer
     | Failure
+    | Heard
     | Stop
     | Drain
     | HowQuiet

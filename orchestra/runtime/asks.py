@@ -353,7 +353,8 @@ class Asks:
         except TimeoutError:
             if pending.over:
                 return False
-            raise TimeoutError(f"there was no room for {pending.kind} within {timeout:g} s") from None
+            who = pending.told
+            raise TimeoutError(f"{who} had no room for {pending.kind} within {timeout:g} s") from None
 
     def _begin(self, pending: Pending, own: Asker | None, names: tuple[str, ...]) -> None:
         """These are to get the request. Raises `Deadlock` where its asker would wait for ever."""

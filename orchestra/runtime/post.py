@@ -305,7 +305,7 @@ class Post:
         lanes = tuple(
             inbox.by_priority[Priority.NORMAL] for inbox in inboxes if Priority.NORMAL in inbox.by_priority
         )
-        all_boxed = boxed == set(names) and len(lanes) == len(inboxes)
+        all_boxed = boxed.issuperset(names) and len(lanes) == len(inboxes)
         more = wip or replies or counts or leaves or any(inbox.level for inbox in inboxes)
         boxes = lanes if all_boxed and not more else ()
         return Way(kind, inboxes, boxed, codec, wip, replies, boxes=boxes, counts_bytes=counts, leaves=leaves)

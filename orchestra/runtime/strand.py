@@ -55,6 +55,26 @@ def _relay(awaited: Any) -> Generator[Any, Any, None]:
         del awaited  # an error that it gives has this frame in its traceback
 
 
+class _Handoff(asyncio.Future[None]):
+    """What the Task of a strand waits for while that is stepped. `over` is `done()`, at a fifth of it."""
+
+    __slots__ = ("over",)
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop=loop)
+        self.over = False
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        self.over = True
+        return super().cancel(msg)
+
+    def give(self) -> None:
+        """Let the Task go on."""
+        if not self.over:
+            self.over = True
+            self.set_result(None)
+
+
 class Strand:
     """One coroutine, its Task and its context variables.
 
@@ -93,7 +113,7 @@ class Strand:
         self._awaited: Any = PARKED
         self._thrown: BaseException | None = None
         self._outcome: BaseException | None = None
-        self._handoff = loop.create_future()
+        self._handoff = _Handoff(loop)
         self.task: asyncio.Task[None] = loop.create_task(self._drive(), name=name, context=context)
         self._step: Step | None = None
 
@@ -116,8 +136,7 @@ class Strand:
         """A step came to something other than parking: the Task goes on from there."""
         self._awaited = awaited
         self._outcome = outcome
-        if not self._handoff.done():
-            self._handoff.set_result(None)
+        self._handoff.give()
 
     async def _drive(self) -> None:
         while True:
@@ -131,7 +150,7 @@ class Strand:
                 raise self._outcome
             if not await self._take_over():
                 return
-            self._handoff = self._loop.create_future()
+            self._handoff = _Handoff(self._loop)
             if self._parked is not None:
                 self._parked()
             if self._scheduler is not None:
@@ -223,7 +242,7 @@ def _stepper(strand: Strand, coroutine: Coroutine[Any, Any, None], loop: asyncio
     send, task = coroutine.send, strand.task
 
     def step(budget: int) -> int:
-        if strand._handoff.done():
+        if strand._handoff.over:
             return budget
         enter(loop, task)
         try:

@@ -205,6 +205,51 @@ def test_replies_and_recipients_ride_and_work() -> None:
     assert orders.got == [Note(0), Note(2)] and worker.got[0].lines == ["a", "b"]
 
 
+# A message of one value, which the sender packs by itself.
+
+
+class Only(msgspec.Struct, frozen=True):
+    value: int
+
+
+class OnlyBytes(msgspec.Struct, frozen=True):
+    value: bytes
+
+
+class OwnInt(int):
+    """An int that is more."""
+
+
+@pytest.mark.parametrize("value", [7, -1, 2**64 - 1, True, False])
+def test_an_only_value_comes_back_as_it_was(value: Any) -> None:
+    message = Only(value)
+    (got,) = deliver(Only, message)
+    assert same(got, message) and got is not message
+
+
+@pytest.mark.parametrize(
+    "message",
+    [Only(2**64), Only("seven"), Only(OwnInt(7)), OnlyBytes(bytearray(b"b")), OnlyBytes("b")],  # type: ignore[arg-type]  # they break their declarations
+    ids=repr,
+)
+def test_an_only_value_that_is_not_as_declared_is_refused_at_the_send(message: Any) -> None:
+    sink = Calls()
+
+    async def main() -> None:
+        async with start(boxing(type(message), sink)) as running:
+            with pytest.raises(BoxError) as sent:
+                await running.send(message)
+            with pytest.raises(BoxError) as tried:
+                running.try_send(message)
+            for caught in (sent, tried):
+                assert caught.value.message is message and caught.value.path == "value"
+                assert caught.value.__suppress_context__ or caught.value.__context__ is None
+            await running.drain()
+
+    within(20, main())
+    assert sink.got == []
+
+
 # Boxes made ahead.
 
 

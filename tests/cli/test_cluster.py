@@ -60,10 +60,10 @@ def router(
 
 
 @contextlib.contextmanager
-def hand(at: str, **settings: Any) -> Iterator[Session]:
+def hand(at: str, about: bytes = b'{"hosts": ["hand"]}', **settings: Any) -> Iterator[Session]:
     """A process that announces itself."""
     with opened(connect=[at], **settings) as session:
-        session.answer(ABOUT, lambda: b'{"hosts": ["hand"]}')
+        session.answer(ABOUT, lambda: about)
         session.announce(ALIVE)
         yield session
 
@@ -86,6 +86,10 @@ def test_peers_says_by_its_status_that_nobody_is_there(command: Command) -> None
     with router() as (_, at):
         done = command("peers", "--json", ORCHESTRA_CONNECT=at)
         assert (done.returncode, json.loads(done.stdout)) == (1, [])
+        done = command("peers", "--connect", at)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "nobody is there; who is let in by allow=" in done.stderr
+        assert command("peers", "--connect", at, "--app", "shop").stderr == "orchestra: nobody is there\n"
 
 
 @pytest.mark.parametrize("json_too", [False, True])
@@ -104,6 +108,13 @@ def test_peers_watches_who_comes_and_goes(json_too: bool) -> None:
             assert gone == "gone: shop hand hosting hand (0123456789abcdef)\n"
         watching.send_signal(signal.SIGINT)
         assert watching.wait(20) == 0
+
+
+def test_a_process_that_hosts_nothing_is_said_to() -> None:
+    with router() as (_, at), running("peers", "--watch", "--connect", at) as watching:
+        assert watching.stdout is not None
+        with hand(at, b'{"hosts": []}'):
+            assert watching.stdout.readline() == "here: shop hand hosting nothing (0123456789abcdef)\n"
 
 
 def test_peers_shows_a_live_table_on_a_terminal() -> None:

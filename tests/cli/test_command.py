@@ -194,7 +194,7 @@ def test_a_timeout_below_zero_is_refused(command: Command) -> None:
 @pytest.mark.parametrize(
     ("target", "told"),
     [
-        ("shop:needs", "cannot be called without arguments"),
+        ("shop:needs", "cannot be called without arguments (missing a required argument: 'argument'):"),
         ("shop:Booth", "cannot be called without arguments"),
         ("shop:nothing", "returned a NoneType, not an orchestra"),
         ("shop:Plain", "is no orchestra"),
@@ -326,6 +326,41 @@ def test_importing_the_library_imports_neither_cyclopts_nor_rich() -> None:
         check=True,
     )
     assert done.stdout == "[]\n"
+
+
+DROPS = """
+from shop import *
+
+class Once(Actor):
+    def started(self, ctx):
+        ctx.try_send(Order(1))
+        ctx.try_send(Order(2))
+
+    def handle(self, ctx, message):
+        ctx.finish()
+
+@orchestra(signal=Halt, event=Halt)
+class App:
+    once: Once = subsystem(consumes=Order, sends=[Order])
+
+def app():
+    return App(once=Once())
+"""
+
+
+def test_run_shows_what_the_library_warns_of(command: Command, folder: Path) -> None:
+    (folder / "drops.py").write_text(DROPS, encoding="utf-8")
+    done = command("run", "drops:app")
+    assert done.returncode == 0
+    assert "orchestra: Order to 'once' was not handled: finished" in done.stderr
+
+
+def test_run_leaves_the_warnings_to_a_program_that_sets_logging_up(command: Command, folder: Path) -> None:
+    set_up = "import logging\nlogging.basicConfig(format='mine: %(message)s')\n"
+    (folder / "drops.py").write_text(set_up + DROPS, encoding="utf-8")
+    told = command("run", "drops:app").stderr
+    assert "mine: Order to 'once'" in told
+    assert "orchestra: Order" not in told
 
 
 def test_run_ends_with_status_0_at_the_first_interrupt(folder: Path) -> None:

@@ -105,7 +105,12 @@ def test_a_served_part_works_and_ends_with_the_others(shop: Any, folder: Path) -
     with running("serve", "served_shop:strong", "--host", "hand", "--connect", at, cwd=folder) as part:
         asyncio.run(main())
         assert part.wait(20) == 0
-        assert part.communicate() == ("", "")
+        out, err = part.communicate()
+        assert out == ""
+        assert err.splitlines()[:2] == [
+            f"orchestra: serving hand; connected to {at}",
+            "orchestra: boss is here, hosting boss",
+        ]
 
 
 def test_a_part_may_be_the_one_that_listens(shop: Any, folder: Path) -> None:
@@ -176,6 +181,30 @@ def test_an_error_of_the_part_is_told(shop: Any, folder: Path) -> None:
     with router() as (_, at):
         told = asyncio.run(main(at))
         assert "ValueError: no such task" in told
+
+
+def test_a_part_that_is_refused_says_why(shop: Any, folder: Path) -> None:
+    at = f"tcp/127.0.0.1:{free_port()}"
+
+    async def main() -> str:
+        words = ("serve", "served_shop:Shop", "--host", "hand", "--connect", at)
+        async with near(shop, listen=[at]) as (boss, run):
+            with running(*words, cwd=folder):
+                await run.send(shop.Task(1))
+                await until_done(boss, 1)
+                with running(*words, "--name", "rival", cwd=folder) as rival:
+                    async with asyncio.timeout(20):
+                        while "rival" not in run.peers() or run.peers()["rival"].state != "refused":
+                            await asyncio.sleep(0.01)
+                    await asyncio.sleep(0.3)  # until it is told
+                    rival.send_signal(signal.SIGINT)
+                    _, told = await asyncio.to_thread(rival.communicate)
+                    await run.stop()
+                    return told
+
+    told = asyncio.run(main())
+    assert "it refuses this process: 'hand' is hosted by 'hand'" in told
+    assert "SIGINT: stopping within 10 s" in told
 
 
 def test_nobody_listens(shop: Any, folder: Path) -> None:

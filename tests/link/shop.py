@@ -10,6 +10,7 @@ from orchestra import Actor, Context, DropOldest, Priority, Reply, orchestra, su
 
 class Task(msgspec.Struct, frozen=True):
     n: int
+    data: bytes = b""
 
 
 class Note(msgspec.Struct, frozen=True):

@@ -23,8 +23,8 @@ ENDINGS = {
     "nobody": (1, "TimeoutError"),
     "main": (0, "done"),
 }
-LIMIT = 8.0
-"""Seconds within which each has to end, though all run at once."""
+LIMIT = 15.0
+"""Seconds within which each has to end, though all run at once on a machine that may be busy."""
 
 
 @contextlib.contextmanager
@@ -51,16 +51,27 @@ def is_up(started: subprocess.Popen[str]) -> None:
     assert started.stdout.readline() == "up\n"
 
 
+def the_rest(started: subprocess.Popen[str]) -> str:
+    """What it says until it has ended; what was read with its first line is in it, too."""
+    try:
+        started.wait(LIMIT)
+    except subprocess.TimeoutExpired:
+        started.kill()
+        started.wait()
+    assert started.stdout is not None
+    assert started.stderr is not None
+    return started.stdout.read() + started.stderr.read()
+
+
 def test_a_process_ends_in_every_way() -> None:
     with contextlib.ExitStack() as stack:
         started = {way: stack.enter_context(process(way)) for way in ENDINGS}
         for each in started.values():
             is_up(each)
-        until = time.monotonic() + LIMIT
         for way, (status, said) in ENDINGS.items():
-            out, err = started[way].communicate(timeout=max(until - time.monotonic(), 0.1))
-            assert started[way].returncode == status, (way, out + err)
-            assert said in out + err, way
+            text = the_rest(started[way])
+            assert started[way].returncode == status, (way, text)
+            assert said in text, way
 
 
 def test_signals_end_what_serves_and_what_waits() -> None:
@@ -73,5 +84,5 @@ def test_signals_end_what_serves_and_what_waits() -> None:
         for each, _, number in started:
             each.send_signal(number)
         for each, way, _ in started:
-            out, err = each.communicate(timeout=LIMIT)
-            assert (each.returncode == 0) is (way == "serve"), out + err
+            text = the_rest(each)
+            assert (each.returncode == 0) is (way == "serve"), text

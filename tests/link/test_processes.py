@@ -17,7 +17,7 @@ from orchestra import Drop, Remote, SubsystemStalled, start
 from orchestra.link import ZenohLink
 from tests.link.fabric import until
 from tests.link.parts import LEASE
-from tests.link.shop import Boss, Phase, Shop, Task
+from tests.link.shop import Boss, Note, Phase, Shop, Task
 
 pytest.importorskip("zenoh")
 
@@ -137,6 +137,27 @@ async def test_a_frozen_process_is_waited_for_by_nobody_else_and_goes_on() -> No
             assert set(seen) | set(lost) == set(range(40))
             await running.stop(timeout=3)
             assert await hand.ended() == 0
+
+
+@run
+async def test_a_big_message_to_a_frozen_process_stops_neither_the_loop_nor_other_lanes() -> None:
+    address = free_address()
+    async with boss_at(address) as running, part("hand", address, "hand") as hand:
+        await running.send(Task(0))
+        await until(lambda: hand.all("seen") == [0])
+        hand.process.send_signal(signal.SIGSTOP)
+        sending = asyncio.ensure_future(running.send(Task(1, bytes(5_000_000))))
+        await asyncio.sleep(0.05)
+        worst = 0.0
+        for n in range(50):
+            began = time.monotonic()
+            await running.send(Note(n))  # the lane of another subsystem, of the same level
+            await asyncio.sleep(0.002)
+            worst = max(worst, time.monotonic() - began)
+        assert worst < 0.2
+        assert await sending
+        hand.process.send_signal(signal.SIGCONT)
+        await until(lambda: hand.all("seen") == [0, 1])
 
 
 @run

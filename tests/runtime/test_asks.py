@@ -885,7 +885,7 @@ def test_a_time_limit_may_be_as_long_as_one_likes(timeout: float) -> None:
 @pytest.mark.parametrize("inside", [False, True], ids=["outside", "inside"])
 def test_the_time_limit_counts_the_wait_for_room(inside: bool) -> None:
     async def ask(ctx: Any, message: Any) -> None:
-        with pytest.raises(TimeoutError, match=r"no room for ToB within 0\.25 s"):
+        with pytest.raises(TimeoutError, match=r"'b' had no room for ToB within 0\.25 s"):
             await ctx.ask(ToB, timeout=0.25)
         with pytest.raises(TimeoutError, match=r"'b' did not reply to ToB within 1\.5 s"):
             await ctx.ask(ToB, timeout=1.5)

@@ -463,7 +463,7 @@ def test_an_ask_waits_for_bytes_no_longer_than_its_timeout() -> None:
             first = asyncio.create_task(asking(10))
             second = asyncio.create_task(asking(60))
             await turns()
-            with pytest.raises(TimeoutError, match="there was no room"):
+            with pytest.raises(TimeoutError, match="'worker' had no room for Query"):
                 await asking(60, timeout=0.02)
             with pytest.raises(TooLarge):
                 await asking(200)

@@ -21,6 +21,7 @@ from orchestra import (
     start,
     subsystem,
 )
+from orchestra.link import ZenohLink
 from orchestra.testing import alone
 
 
@@ -351,3 +352,9 @@ def test_a_send_after_the_end_says_that_it_has_ended() -> None:
                 await running.send(Job())
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("link", ["tcp/127.0.0.1:7447", ZenohLink])
+def test_a_link_is_no_address_and_no_class(link: Any) -> None:
+    with pytest.raises(TypeError, match=r"link is .*: give a ZenohLink, such as ZenohLink\(connect="):
+        start(App(worker=Worker()), link=link)

@@ -540,6 +540,8 @@ def test_what_is_queued_at_a_signal_is_dead_lettered() -> None:
 
 def test_a_keyboard_interrupt_under_start_is_a_clean_end() -> None:
     code = """
+        import signal
+
         class Says(Calls):
             def stopped(self, ctx):
                 say("stopped")
@@ -550,6 +552,7 @@ def test_a_keyboard_interrupt_under_start_is_a_clean_end() -> None:
                 say("ready")
                 await asyncio.sleep(60)
 
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # the shell may have it ignored
         try:
             asyncio.run(main())
         except KeyboardInterrupt:

@@ -134,6 +134,31 @@ def test_after_quick_steps_slow_ones_cannot_hold_the_loop_for_long(monkeypatch: 
         assert longest < 0.04
 
 
+def test_a_step_goes_on_only_while_nobody_else_is_ready_and_there_is_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = 1.0
+    monkeypatch.setattr(module, "monotonic", lambda: clock)
+    with clockwork() as loop:
+        scheduler, given = Scheduler(loop), list[int]()
+
+        def step(budget: int) -> int:
+            nonlocal clock
+            given.append(scheduler.more())
+            given.append(scheduler.more())
+            scheduler.add(lambda budget: budget)
+            given.append(scheduler.more())
+            scheduler.ready.clear()
+            clock += module.SLICE
+            given.append(scheduler.more())
+            return budget
+
+        assert scheduler.more() == 0, "no turn has begun"
+        scheduler.add(step)
+        loop.settle()
+        assert given == [2, 4, 0, 0]
+
+
 def test_an_error_in_a_step_leaves_the_other_steps_alone() -> None:
     with clockwork() as loop:
         scheduler, ran = Scheduler(loop), list[str]()

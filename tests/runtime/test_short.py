@@ -54,6 +54,7 @@ def _of(size: int) -> Any:
     return orchestra(signal=Signal, event=Signal, message_capacity=2 * BURST)(type("Many", (), body))
 
 
+@pytest.mark.slow  # in debug mode, every handle keeps a traceback
 def test_an_idle_subsystem_takes_little_memory() -> None:
     size = 100
     app = _of(size)
@@ -77,6 +78,7 @@ def test_an_idle_subsystem_takes_little_memory() -> None:
     assert asyncio.run(main()) < 15 * 1024
 
 
+@pytest.mark.slow  # in debug mode, every handle keeps a traceback
 def test_an_inbox_gives_memory_back_after_a_burst() -> None:
     app = _of(1)
     kind = app.AllMessages

@@ -148,7 +148,13 @@ def keeper_outbox(post, inboxes, scheduler):
                 lane = reader_normal
             else:
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
-            box = seal_Count(message)
+            try:
+                value = message.words
+                box = Box(codec_Count, encode(value)) if type(value) is int else None
+            except Exception:
+                box = None
+            if box is None:
+                box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)
                 if reader_inbox.idle:
@@ -171,7 +177,13 @@ def keeper_outbox(post, inboxes, scheduler):
                 lane = reader_normal
             else:
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
-            box = seal_Count(message)
+            try:
+                value = message.words
+                box = Box(codec_Count, encode(value)) if type(value) is int else None
+            except Exception:
+                box = None
+            if box is None:
+                box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)
                 if reader_inbox.idle:
@@ -204,7 +216,12 @@ def keeper_worker(inbox, ctx, actor, part):
         nonlocal normal_taken
         allowed = budget
         try:
-            while budget:
+            while True:
+                if not budget:
+                    budget = inbox.more()
+                    if not budget:
+                        break
+                    allowed += budget
                 if signals:
                     message = None
                     signal = inbox.take_signal()
@@ -259,7 +276,13 @@ def outside_outbox(post, inboxes, scheduler):
                 lane = reader_normal
             else:
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
-            box = seal_Count(message)
+            try:
+                value = message.words
+                box = Box(codec_Count, encode(value)) if type(value) is int else None
+            except Exception:
+                box = None
+            if box is None:
+                box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)
                 if reader_inbox.idle:
@@ -292,7 +315,13 @@ def outside_outbox(post, inboxes, scheduler):
                 lane = reader_normal
             else:
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
-            box = seal_Count(message)
+            try:
+                value = message.words
+                box = Box(codec_Count, encode(value)) if type(value) is int else None
+            except Exception:
+                box = None
+            if box is None:
+                box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)
                 if reader_inbox.idle:

@@ -162,7 +162,12 @@ def counter_worker(inbox, ctx, actor, part):
         nonlocal normal_taken
         allowed = budget
         try:
-            while budget:
+            while True:
+                if not budget:
+                    budget = inbox.more()
+                    if not budget:
+                        break
+                    allowed += budget
                 if signals:
                     message = None
                     inbox.take_signal()

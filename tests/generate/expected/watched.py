@@ -32,7 +32,12 @@ def watch_worker(inbox, ctx, actor, part):
         nonlocal normal_taken
         allowed = budget
         try:
-            while budget:
+            while True:
+                if not budget:
+                    budget = inbox.more()
+                    if not budget:
+                        break
+                    allowed += budget
                 if signals:
                     message = None
                     signal = inbox.take_signal()

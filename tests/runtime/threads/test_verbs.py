@@ -92,7 +92,7 @@ def test_a_limit_of_time_counts_the_wait_for_room() -> None:
     def ask(ctx: Any) -> None:
         for n in range(2):
             ctx.send(ToB(n))
-        with pytest.raises(TimeoutError, match=r"no room for ToB within 0\.05 s"):
+        with pytest.raises(TimeoutError, match=r"'b' had no room for ToB within 0\.05 s"):
             ctx.ask(lambda reply: ToB(9, reply), timeout=0.05)
         results.append("late")
         go.set()
