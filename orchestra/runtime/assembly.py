@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from operator import add
 from types import MappingProxyType
 from typing import Any
 
@@ -10,16 +9,16 @@ import attrs
 
 from orchestra.generate.outbox import OUTGOING
 from orchestra.generate.wiring import OUTSIDE, Wiring, outgoing_lanes
-from orchestra.messages import class_of
 from orchestra.overflow import Block
 from orchestra.plan import LanePlan, Plan, Style, SubsystemPlan
 from orchestra.priority import Priority
 from orchestra.runtime.conductor import LiveConductor
-from orchestra.runtime.ensemble import EVENTS, Ensemble, ask_to_stop
+from orchestra.runtime.ensemble import EVENTS, Ensemble
 from orchestra.runtime.events import serve_events
 from orchestra.runtime.face import faced
-from orchestra.runtime.inbox import Inbox, Order
-from orchestra.runtime.live import LiveContext, Outgoing, no_receiving
+from orchestra.runtime.inbox import Inbox
+from orchestra.runtime.live import Outgoing
+from orchestra.runtime.outfit import Outfit, Surroundings, kept
 from orchestra.runtime.part import Part
 from orchestra.runtime.post import Post
 from orchestra.runtime.recipients import Recipients
@@ -69,16 +68,17 @@ def assemble(
     outgoing = _make_outgoing(plan, wiring, ensemble, receivers)
     outside = Post(OUTSIDE, None, plan, receivers, ensemble.dropped, ensemble.asks)
     recipients = Recipients(plan, receivers, ensemble.dropped, ensemble.asks, ensemble.door)
+    around = Surroundings(ensemble, wiring, receivers, recipients)
     if plan.has_on_event:
         ensemble.add(_events_part(app, plan, ensemble, outside), ())
     for name, inbox in ensemble.inboxes.items():
         before = (EVENTS,) if plan.has_on_event else ()
-        part = _part(plan.subsystems[name], inbox, plan, wiring, ensemble, receivers, recipients)
-        part.equip(instances[name])
+        senders = plan.subsystems[name].senders
+        part = _part(plan.subsystems[name], inbox, around, instances[name])
         part.remake = remakers.get(name)
         ensemble.add(
             part,
-            (*before, *(sender for sender in plan.subsystems[name].senders if sender in ensemble.inboxes)),
+            kept((*before, *(each for each in senders if each in ensemble.inboxes)), senders),
         )
     send, try_send = wiring.outboxes[OUTSIDE](outside, receivers, ensemble.scheduler)
     return Assembly(ensemble, send, try_send, partial(ensemble.asks.ask, outside, None), outgoing, recipients)
@@ -112,119 +112,17 @@ def _events_part(app: Any, plan: Plan, ensemble: Ensemble, post: Post) -> Part:
     return part
 
 
-def _part(
-    subsystem: SubsystemPlan,
-    inbox: Inbox,
-    plan: Plan,
-    wiring: Wiring,
-    ensemble: Ensemble,
-    receivers: Mapping[str, Inbox],
-    recipients: Recipients,
-) -> Part:
-    """The part of one subsystem, to be equipped with an instance."""
-    name = subsystem.name
-    part = Part(name, subsystem, None, inbox, ensemble.scheduler, ensemble)
-    sends = tuple(class_of(sent) for sent in subsystem.sends)
-    facts = name, sends, plan, receivers, ensemble.dropped, ensemble.asks
-    seldom = _Seldom(subsystem, part, wiring, ensemble, receivers, recipients)
-    inbox.obey = seldom.obey
-    timers = ensemble.timers.of(part, seldom.timed_post)
-    part.leftovers.append(timers.cancel_all)
-    part.equip = seldom.equip
+def _part(subsystem: SubsystemPlan, inbox: Inbox, around: Surroundings, instance: Any) -> Part:
+    """The part of one subsystem, equipped with its first instance."""
+    ensemble = around.ensemble
+    part = Part(subsystem.name, subsystem, None, inbox, ensemble.scheduler, ensemble)
+    outfit = part.outfit = Outfit(subsystem, part, around)
+    inbox.serial = subsystem.style is not Style.RUN
     if isinstance(inbox, ThreadInbox):
-        way = ThreadPost(inbox.home, ensemble.door, *facts)
-        house(part, wiring, way, inbox, receivers, ensemble, timers, partial(recipients.of, subsystem))
-        return part
-    post = seldom.post = Post(*facts)
-    send, try_send = wiring.outboxes[name](post, receivers, ensemble.scheduler)
-    verbs: dict[str, Verb] = {
-        "send": send,
-        "try_send": try_send,
-        "ask": seldom.ask,
-        "recipient": seldom.recipient,
-        "spawn": part.spawn,
-        "run_blocking": seldom.run_blocking,
-    }
-    if subsystem.style is Style.RUN:
-        recv, try_recv, recv_signal, following, inbox.taken = wiring.receivers[name](inbox)
-        verbs |= {"recv": recv, "try_recv": try_recv, "recv_signal": recv_signal, "__anext__": following}
-        part.ctx = LiveContext(inbox, verbs, ensemble.stop_unless_stopping, timers, ensemble.door)
+        post = ThreadPost(inbox.home, ensemble.door, *around.facts(subsystem, subsystem.sends))
+        house(part, around.wiring, post, inbox, around.receivers, ensemble, outfit.timers, outfit.recipient)
     else:
-        verbs |= no_receiving(name)
-        inbox.serial = True
-        part.ctx = LiveContext(inbox, verbs, seldom.ask_to_stop, timers, ensemble.door)
+        inbox.leader = outfit
+        part.ctx = outfit.context()
+    outfit.equip(instance)
     return part
-
-
-class _Seldom:
-    """What a subsystem seldom uses: methods of one object, for a bound method takes less than a partial."""
-
-    __slots__ = ("_ensemble", "_part", "_plan", "_receivers", "_recipients", "_wiring", "post")
-
-    def __init__(
-        self,
-        plan: SubsystemPlan,
-        part: Part,
-        wiring: Wiring,
-        ensemble: Ensemble,
-        receivers: Mapping[str, Inbox],
-        recipients: Recipients,
-    ) -> None:
-        self._plan = plan
-        self._part = part
-        self._wiring = wiring
-        self._ensemble = ensemble
-        self._receivers = receivers
-        self._recipients = recipients
-        self.post: Post | None = None
-
-    def ask(self, *arguments: Any, **keywords: Any) -> Any:
-        assert self.post is not None
-        return self._ensemble.asks.ask(self.post, self._part.inbox, *arguments, **keywords)
-
-    def recipient(self, *arguments: Any, **keywords: Any) -> Any:
-        return self._recipients.of(self._plan, *arguments, **keywords)
-
-    def run_blocking(self, *arguments: Any, **keywords: Any) -> Any:
-        return self._ensemble.pool.run(self._part.name, *arguments, **keywords)
-
-    def ask_to_stop(self) -> None:
-        ask_to_stop(self._ensemble, self._part)
-
-    def obey(self, order: Order) -> None:
-        if order is Order.STOP:
-            self._ensemble.stop_unless_stopping()
-        else:
-            self._part.obey(order)
-
-    def equip(self, instance: Any) -> None:
-        let = _let_run if self._plan.style is Style.RUN else _let_handle
-        let(self._part, self._wiring, instance)
-
-    def timed_post(self) -> Post:
-        """The way of what timers send: a timer takes what its subsystem receives as well as what it sends."""
-        plan, ensemble = self._plan, self._ensemble
-        timed = (*plan.sends, *plan.consumes, *plan.subscribes)
-        kinds = tuple(map(class_of, timed))
-        return Post(plan.name, kinds, ensemble.plan, self._receivers, ensemble.dropped, ensemble.asks)
-
-
-def _let_run(part: Part, wiring: Wiring, instance: Any) -> None:
-    part.instance = part.actor = instance
-    run = partial(instance.run, part.ctx)
-    part.serve = run if part.worker is None else partial(part.worker.call, run)
-
-
-def _let_handle(part: Part, wiring: Wiring, instance: Any) -> None:
-    """Let an Actor handle what comes; what an instance before it has taken stays counted."""
-    assert part.plan is not None
-    before = part.inbox.taken()
-    part.instance, part.actor = instance, faced(instance, part.plan)
-    served, taken = wiring.workers[part.name](part.inbox, part.ctx, part.actor, part)
-    part.inbox.taken = (lambda: tuple(map(add, before, taken()))) if any(before) else taken
-    if part.worker is not None:
-        part.serve = partial(part.worker.call, served)
-    elif served.__name__ == "work":
-        part.work = served
-    else:
-        part.serve = served

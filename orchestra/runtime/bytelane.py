@@ -103,7 +103,7 @@ class ByteLane(Lane):
             self.episode = False
             self._around.report(self, False)
         self.pressed = self.episode or self.stalled or bool(self.waiting)
-        if self._watchers:
+        if self._watchers is not None:
             self._tell_watchers()
 
     def settle(self) -> None:
@@ -114,9 +114,8 @@ class ByteLane(Lane):
             if self.held + ticket.size > self.capacity_bytes:
                 break
             del waiting[ticket]
-            granted.append(ticket)
             self.held += ticket.size
-            ticket.granted = True
+            granted = self._grant(ticket)
             ticket.wake()
         if granted and granted[0].early:
             granted[0].wake()
@@ -155,7 +154,7 @@ class ByteLane(Lane):
     def _put_late(self, entry: Any, message: Any) -> bool:
         size = size_of(entry)
         if self.held + size > self.capacity_bytes:
-            raise self._around.refusal(message)
+            raise self._around.closed(message)
         super()._put_late(entry, message)
         self.held += size
         return True

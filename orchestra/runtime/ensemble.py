@@ -1,6 +1,7 @@
 """The parts of one running orchestra as a whole: when inboxes end, how it stops, and what went wrong."""
 
 import asyncio
+import contextvars
 import math
 import os
 from collections.abc import Callable, Collection
@@ -77,6 +78,8 @@ class Ensemble:
         self.inboxes: dict[str, Inbox] = {}
         self.parts: dict[str, Part] = {}
         self.asks = Asks(self.clock, self.loop, self.scheduler, self.parts, gridlocks or Gridlocks())
+        self._make = partial(Inbox, blocks=self.asks.blocked)
+        self._unhandled = self._bury_in_hand
         letters.buried = self.asks.buried
         self.dropped = {name: 0 for name, subsystem in plan.subsystems.items() if subsystem.wip}
         self.outgoing: Inbox | None = None
@@ -107,7 +110,7 @@ class Ensemble:
     ) -> Inbox:
         """An inbox whose dead letters come here."""
         routes = self.plan.routes_to.get(name, ())
-        make: Callable[..., Inbox] = partial(Inbox, blocks=self.asks.blocked)
+        make: Callable[..., Inbox] = self._make
         if name in self.plan.shared:
             lives_in_thread = name in self.plan.subsystems and self.plan.subsystems[name].blocking
             kind = ThreadInbox if lives_in_thread else SharedInbox
@@ -118,7 +121,7 @@ class Ensemble:
             signal_capacity,
             self.loop,
             self.scheduler,
-            self._bury,
+            self.timers.bury,
             self.pressure,
             opens=self.plan.opens(name),
             evict_after=evict_after,
@@ -129,14 +132,15 @@ class Ensemble:
     def add(self, part: Part, senders: tuple[str, ...]) -> None:
         """Take a part in; `senders` are the parts that may send to it."""
         self.parts[part.name] = part
-        part.inbox.unhandled = self._bury_in_hand
+        part.inbox.unhandled = self._unhandled
         self._senders[part.name] = senders
 
     def launch(self) -> None:
         """Let every part run from the next turn of the loop."""
         forking.watch(self)
+        context = contextvars.copy_context()
         for part in self.parts.values():
-            part.launch(self.loop)
+            part.launch(self.loop, context)
         self._starvation = StarvationWatch(self.inboxes.values(), self.loop, self.pressure)
         self._starvation.start()
         if self._slow_handler is not None:

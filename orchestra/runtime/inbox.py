@@ -7,8 +7,7 @@ to take (`rest`), when a sender finds the receiver waiting (`wake`), and when th
 import asyncio
 import enum
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from typing import Any, Final, Protocol
 
 from orchestra.box import open_entry
 from orchestra.errors import Closed, UndeclaredPriority
@@ -17,12 +16,15 @@ from orchestra.priority import Priority
 from orchestra.runtime.bytelane import ByteLane
 from orchestra.runtime.clock import Clock
 from orchestra.runtime.fairness import Turns
-from orchestra.runtime.lane import Lane, Surroundings, Ticket
+from orchestra.runtime.lane import Lane, Ticket
 from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler, Step
-from orchestra.runtime.short import Short
+from orchestra.runtime.short import EMPTY, Short
 from orchestra.runtime.strand import PARKED, Strand, breathe, park
 from orchestra.timer import Deadline
+
+_NONE: Final[dict[Any, Any]] = {}
+"""What most inboxes have; where something is put, a dict of its own is made first."""
 
 
 class Order(enum.Enum):
@@ -33,6 +35,13 @@ class Order(enum.Enum):
 
     FAIL = enum.auto()
     """A failure came from elsewhere: take nothing more in this life."""
+
+
+class Leader(Protocol):
+    """Who does what is ordered."""
+
+    def obey(self, order: Order) -> None:
+        """Do what was ordered while a handler ran."""
 
 
 class Inbox:
@@ -47,25 +56,27 @@ class Inbox:
     """
 
     __slots__ = (
+        "_blocks",
         "_bury",
         "_errands",
         "_listeners",
         "_listening",
         "_loop",
         "_others",
+        "_pressure",
         "_receivers",
         "_room_for_signals",
         "_told",
         "asking",
-        "by_priority",
         "current",
+        "displaced",
         "failure",
         "idle",
         "in_hand",
         "lanes",
+        "leader",
         "level",
         "name",
-        "obey",
         "opens",
         "over",
         "parked",
@@ -78,7 +89,6 @@ class Inbox:
         "strand",
         "taken",
         "unhandled",
-        "wake",
         "work",
     )
 
@@ -102,17 +112,16 @@ class Inbox:
         self._loop = loop
         self.scheduler = scheduler
         self._bury = bury
-        around = partial(self._around, scheduler, pressure, blocks, displaced)
-        self.lanes = tuple(
-            self._make_lane(lane, around(place), evict_after, clock) for place, lane in enumerate(lanes)
-        )
-        self.by_priority: dict[Priority, Lane] = {lane.priority: lane for lane in self.lanes}
+        self._pressure = pressure
+        self._blocks = blocks
+        self.displaced = displaced
+        self.lanes = tuple([self._make_lane(lane, evict_after, clock) for lane in lanes])
         self.opens = opens
         self.level: Callable[[Any], Priority] | None = None
         self.signals: Short[Any] = Short()
         self.signal_capacity = signal_capacity
         self.current: Any = None
-        self.in_hand: dict[asyncio.Task[Any], Any] = {}
+        self.in_hand: dict[asyncio.Task[Any], Any] = _NONE
         self.unhandled: Callable[[str, Any, BaseException], None] = lambda name, message, error: None
         self.failure: BaseException | None = None
         self.idle = False
@@ -124,20 +133,40 @@ class Inbox:
         self.shut = False
         self.work: Step | None = None
         self.strand: Strand | None = None
-        self.obey: Callable[[Order], None] | None = None
+        self.leader: Leader | None = None
         self.taken: Callable[[], tuple[int, ...]] = lambda: (0,) * len(self.lanes)
-        self._others: Short[asyncio.Future[None]] = Short()
-        self._receivers: dict[asyncio.Task[Any], None] = {}
-        self._errands: dict[asyncio.Task[Any], None] = {}
-        self.wake = _waker(self, self._others, scheduler)
+        self._others: Short[asyncio.Future[None]] = EMPTY
+        self._receivers: dict[asyncio.Task[Any], None] = _NONE
+        self._errands: dict[asyncio.Task[Any], None] = _NONE
         self._told = 0
         self._listening = False
-        self._listeners: Short[asyncio.Future[None]] = Short()
-        self._room_for_signals: list[asyncio.Future[None]] = []
+        self._listeners: Short[asyncio.Future[None]] = EMPTY
+        self._room_for_signals: Short[asyncio.Future[None]] = EMPTY
 
     PARKED = PARKED
 
+    @property
+    def by_priority(self) -> dict[Priority, Lane]:
+        """The lanes by their levels."""
+        return {lane.priority: lane for lane in self.lanes}
+
+    @property
+    def thread(self) -> int:
+        """The identity of the thread of its event loop."""
+        return self.scheduler.thread
+
     # senders
+
+    def wake(self) -> None:
+        """What a sender calls that finds the inbox idle: it lets one of those who wait go on."""
+        if self._others:
+            self.wake_other()
+            return
+        self.idle = self.parked = False
+        scheduler = self.scheduler
+        scheduler.ready.append(self.work)  # type: ignore[arg-type]  # it is set before anything waits
+        if not scheduler.awake:
+            scheduler.rise()
 
     def no_lane(self, priority: Any, message: Any) -> Any:
         """Raise the error for a level that this inbox has no lane for."""
@@ -194,8 +223,8 @@ class Inbox:
         self._receives_again()
         signal = self.signals.popleft()
         if signal.__class__ is Order:
-            assert self.obey is not None
-            self.obey(signal)
+            assert self.leader is not None
+            self.leader.obey(signal)
             return None
         if signal.__class__ is Deadline:
             return None if signal.off else signal
@@ -214,7 +243,8 @@ class Inbox:
         if self.over:
             await self._tell_end()
         task = asyncio.current_task()
-        self._know(task)
+        if task not in self._receivers:
+            self._know(task)
         if self.strand is not None and task is self.strand.task:
             self.parked = self.idle = True
             try:
@@ -227,6 +257,8 @@ class Inbox:
             self.idle = bool(self._others)
         else:
             self.idle = True
+            if self._others is EMPTY:
+                self._others = Short()
             await self._wait_in(self._others)
 
     async def rest_for_signal(self) -> None:
@@ -246,6 +278,8 @@ class Inbox:
                 raise
             self._listening = False
         else:
+            if self._listeners is EMPTY:
+                self._listeners = Short()
             await self._wait_in(self._listeners)
 
     def more(self) -> int:
@@ -276,11 +310,15 @@ class Inbox:
         if self.scheduler.began or task is None:
             self.current = message
         else:
+            if self.in_hand is _NONE:
+                self.in_hand = {}
             self.in_hand[task] = message
 
     def employ(self, task: "asyncio.Task[Any]") -> None:
         """A task of the subsystem's own has begun: the inbox does not rest until it ends or receives."""
         if task not in self._receivers:
+            if self._errands is _NONE:
+                self._errands = {}
             self._errands[task] = None
 
     def dismiss(self, task: "asyncio.Task[Any]") -> None:
@@ -395,37 +433,49 @@ class Inbox:
         if self.unread <= self.signal_capacity:
             return None
         future = self._loop.create_future()
-        self._room_for_signals.append(future)
+        self._room_for_signals = Short((*self._room_for_signals, future))
         return future
+
+    # for its lanes
+
+    def arrived(self) -> None:
+        """A message was put by a sender that found no room at first."""
+        if self.idle:
+            self.wake()
+
+    def bury(self, entry: Any, reason: str) -> None:
+        """An entry will never be handled."""
+        self._bury(open_entry(entry), self.name, reason)
+
+    def left(self) -> None:
+        """A waiting sender gave up."""
+        self.scheduler.poke()
+
+    def sends_itself(self) -> bool:
+        """Whether the running task is the only receiver."""
+        return self.serial and self.strand is not None and asyncio.current_task() is self.strand.task
+
+    def taken_from(self, lane: Lane) -> int:
+        """How many messages were taken from a lane."""
+        return self.taken()[self.lanes.index(lane)]
+
+    def report(self, lane: Lane, congested: bool) -> None:
+        """A lane has become congested, or has recovered."""
+        self._pressure.report(lane, congested)
+
+    def stalled(self, lane: Lane) -> None:
+        """Blocking senders were freed from a lane."""
+        self._pressure.stalled(lane)
+
+    def blocks(self, lane: Lane, ticket: Ticket) -> None:
+        """A sender waits in a lane without any limit."""
+        self._blocks(lane, ticket)
 
     # inside
 
-    def _make_lane(
-        self, plan: LanePlan, around: Surroundings, evict_after: float | None, clock: Clock | None
-    ) -> Lane:
+    def _make_lane(self, plan: LanePlan, evict_after: float | None, clock: Clock | None) -> Lane:
         kind = Lane if plan.capacity_bytes is None else ByteLane
-        return kind(self.name, plan, self._loop, around, evict_after, clock)
-
-    def _around(
-        self,
-        scheduler: Scheduler,
-        pressure: Pressure,
-        blocks: Callable[[Lane, Ticket], None],
-        displaced: Callable[[Any], None] | None,
-        place: int,
-    ) -> Surroundings:
-        return Surroundings(
-            arrived=self._arrived,
-            bury=self._bury_entry,
-            refusal=self.closed,
-            left=scheduler.poke,
-            itself=self._sends_itself,
-            taken=lambda: self.taken()[place],
-            report=pressure.report,
-            stalled=pressure.stalled,
-            blocks=blocks,
-            displaced=displaced,
-        )
+        return kind(self.name, plan, self._loop, self, evict_after, clock)
 
     def _in_front(self, *kinds: type) -> int:
         """How many of these kinds come before everything else in the queue of signals."""
@@ -433,13 +483,6 @@ class Inbox:
             if signal.__class__ not in kinds:
                 return place
         return len(self.signals)
-
-    def _arrived(self) -> None:
-        if self.idle:
-            self.wake()
-
-    def _bury_entry(self, entry: Any, reason: str) -> None:
-        self._bury(open_entry(entry), self.name, reason)
 
     async def _tell_end(self) -> None:
         """Raise `Closed`; after a pause when it was told a thousand times, to a loop that ignores it."""
@@ -463,6 +506,8 @@ class Inbox:
     def _know(self, task: "asyncio.Task[Any] | None") -> None:
         if task is not None and task not in self._receivers:
             self._errands.pop(task, None)
+            if self._receivers is _NONE:
+                self._receivers = {}
             self._receivers[task] = None
             task.add_done_callback(self._receiver_left)
 
@@ -481,9 +526,6 @@ class Inbox:
             if error is not None:
                 self.unhandled(self.name, message, error)
         self.scheduler.poke()
-
-    def _sends_itself(self) -> bool:
-        return self.serial and self.strand is not None and asyncio.current_task() is self.strand.task
 
     def _pass_on(self) -> None:
         """A receiver left without taking: what it may have been woken for goes to another one."""
@@ -515,7 +557,7 @@ class Inbox:
             self.wake()
 
     def _free_conductors(self) -> None:
-        waiting, self._room_for_signals = self._room_for_signals, []
+        waiting, self._room_for_signals = self._room_for_signals, EMPTY
         for future in waiting:
             if not future.done():
                 future.set_result(None)
@@ -542,19 +584,3 @@ def _release_one(line: Short[asyncio.Future[None]]) -> None:
         if not future.done():
             future.set_result(None)
             return
-
-
-def _waker(inbox: Inbox, others: Short[asyncio.Future[None]], scheduler: Scheduler) -> Callable[[], None]:
-    """What a sender calls that finds the inbox idle: it lets one of those who wait go on."""
-    ready = scheduler.ready.append
-
-    def wake() -> None:
-        if others:
-            inbox.wake_other()
-            return
-        inbox.idle = inbox.parked = False
-        ready(inbox.work)  # type: ignore[arg-type]  # it is set before anything waits
-        if not scheduler.awake:
-            scheduler.rise()
-
-    return wake

@@ -21,15 +21,13 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from functools import partial
 from threading import get_ident
-from typing import Any
-
-import attrs
+from typing import Any, Final, Protocol
 
 from orchestra.errors import Closed, Full
 from orchestra.overflow import Block, BlockFirst, Drop, DropOldest, Overflow
 from orchestra.plan import LanePlan
 from orchestra.runtime.clock import Clock, Handle, LoopClock
-from orchestra.runtime.short import Short
+from orchestra.runtime.short import EMPTY, Short
 from orchestra.runtime.telling import wrong_thread
 
 
@@ -70,28 +68,53 @@ class Ticket:
             self.future.set_result(None)
 
 
-@attrs.frozen
-class Surroundings:
-    """What a lane needs of the inbox around it.
+class Surroundings(Protocol):
+    """What a lane needs of the inbox around it."""
 
-    `arrived` is called after a message was put by a sender that found no room at first; `bury` gets each
-    entry that will never be handled, with the reason; `refusal` makes the error for a closed lane; `left` is
-    called when a waiting sender gave up; `itself` asks whether the running task is the only receiver;
-    `taken` tells how many messages were taken from this lane; `report` is told that the lane has become
-    congested (True) or has recovered (False), `stalled` that blocking senders were freed from it, `blocks`
-    that a sender waits without any limit. `displaced`, if it is not None, gets what `DropOldest` threw out.
-    """
+    @property
+    def thread(self) -> int:
+        """The identity of the thread of its event loop."""
+        ...
 
-    arrived: Callable[[], None]
-    bury: Callable[[Any, str], None]
-    refusal: Callable[[Any], Closed]
-    left: Callable[[], None] = lambda: None
-    itself: Callable[[], bool] = lambda: False
-    taken: Callable[[], int] = lambda: 0
-    report: Callable[["Lane", bool], None] = lambda lane, congested: None
-    stalled: Callable[["Lane"], None] = lambda lane: None
-    blocks: Callable[["Lane", Ticket], None] = lambda lane, ticket: None
-    displaced: Callable[[Any], None] | None = None
+    @property
+    def displaced(self) -> Callable[[Any], None] | None:
+        """What gets the entries that `DropOldest` throws out, if anything."""
+        ...
+
+    def arrived(self) -> None:
+        """A message was put by a sender that found no room at first."""
+
+    def bury(self, entry: Any, reason: str) -> None:
+        """An entry will never be handled."""
+
+    def closed(self, message: Any) -> Closed:
+        """The error for a closed lane."""
+        ...
+
+    def left(self) -> None:
+        """A waiting sender gave up."""
+
+    def sends_itself(self) -> bool:
+        """Whether the running task is the only receiver."""
+        ...
+
+    def taken_from(self, lane: "Lane") -> int:
+        """How many messages were taken from a lane."""
+        ...
+
+    def report(self, lane: "Lane", congested: bool) -> None:
+        """A lane has become congested, or has recovered."""
+
+    def stalled(self, lane: "Lane") -> None:
+        """Blocking senders were freed from a lane."""
+
+    def blocks(self, lane: "Lane", ticket: Ticket) -> None:
+        """A sender waits without any limit."""
+
+
+_NO_TICKETS: Final[OrderedDict[Ticket, None]] = OrderedDict()
+_NO_DROPS: Final[Counter[str]] = Counter()
+"""What most lanes have; where something is put, one of its own is made first."""
 
 
 class Lane:
@@ -110,7 +133,6 @@ class Lane:
         "_granted",
         "_keeps",
         "_spare",
-        "_thread",
         "_watch",
         "_watchers",
         "blocked",
@@ -153,7 +175,7 @@ class Lane:
         self.evict_after = evict_after
         self.queue: deque[Any] = deque()
         self.room = self.capacity
-        self.waiting: OrderedDict[Ticket, None] = OrderedDict()
+        self.waiting = _NO_TICKETS
         self.pressed = False
         self.congested = False
         self.episode = False
@@ -164,24 +186,23 @@ class Lane:
         self.early = 0
         self.displaced = 0
         self.displaces = isinstance(plan.overflow, DropOldest)
-        self.dropped: Counter[str] = Counter()
+        self.dropped = _NO_DROPS
         self.peak = 0
         self.starved = 0
-        self._granted: Short[Ticket] = Short()
+        self._granted: Short[Ticket] = EMPTY
         self._gate = Gate.OPEN
         self._spare = 0
         self._keeps = False
         self.loop = loop
-        self._thread = get_ident()
         self._clock = clock or LoopClock(loop)
         self._around = around
         self._watch: Handle | None = None
-        self._watchers: dict[Callable[[], object], None] = {}
+        self._watchers: dict[Callable[[], object], None] | None = None
 
     @property
     def gone(self) -> int:
         """How many entries have left the queue, by whatever way."""
-        return self._around.taken() + self.evicted
+        return self._around.taken_from(self) + self.evicted
 
     @property
     def evicted(self) -> int:
@@ -242,7 +263,7 @@ class Lane:
         True when it was put, False when it was dropped. Raises `Full` or `Closed` with the message; when it
         raises anything, the entry is nowhere.
         """
-        if get_ident() != self._thread:
+        if get_ident() != self._around.thread:
             raise wrong_thread()
         outcome = self.admit(entry, message, policy)
         return outcome if isinstance(outcome, bool) else await self.redeem(outcome, entry, message)
@@ -304,6 +325,8 @@ class Lane:
 
     def drop(self, reason: str) -> bool:
         """Count a message that is dropped; gives False, for the sender."""
+        if self.dropped is _NO_DROPS:
+            self.dropped = Counter()
         self.dropped[reason] += 1
         return False
 
@@ -338,7 +361,7 @@ class Lane:
         if ticket.given_up is not None:
             return self.drop(ticket.given_up)
         if not ticket.granted:
-            raise self._around.refusal(message)
+            raise self._around.closed(message)
         self._granted.popleft()
         ticket.granted = False
         self._accept(entry)
@@ -357,17 +380,19 @@ class Lane:
             self.episode = False
             self._around.report(self, False)
         self.pressed = self.episode or self.stalled or bool(self.waiting)
-        if self._watchers:
+        if self._watchers is not None:
             self._tell_watchers()
 
     def watch(self, look: Callable[[], object]) -> None:
         """Call `look` once, within the receiver, when a message may have been taken."""
+        if self._watchers is None:
+            self._watchers = {}
         self._watchers[look] = None
         self.pressed = True
 
     def _tell_watchers(self) -> None:
-        watchers, self._watchers = self._watchers, {}
-        for look in watchers:
+        watchers, self._watchers = self._watchers, None
+        for look in watchers or ():
             look()
 
     def settle(self) -> None:
@@ -375,16 +400,23 @@ class Lane:
         waiting, granted = self.waiting, self._granted
         while waiting and len(self.queue) + len(granted) < self.capacity:
             ticket, _ = waiting.popitem(last=False)
-            granted.append(ticket)
-            ticket.granted = True
+            granted = self._grant(ticket)
             ticket.wake()
         if granted and granted[0].early:
             granted[0].wake()
         if not waiting:
-            waiting.clear()  # gives back the memory of those who have left
+            self.waiting = _NO_TICKETS  # gives back the memory of those who have left
         self.room = 0 if waiting or granted or self._gate is not Gate.OPEN else self.capacity
         if len(self.queue) < self.room:  # the place of a sender that was cancelled may be free again
             self.congested = False
+
+    def _grant(self, ticket: Ticket) -> Short[Ticket]:
+        """Keep a place for a ticket; gives all those that have one."""
+        if self._granted is EMPTY:
+            self._granted = Short()
+        self._granted.append(ticket)
+        ticket.granted = True
+        return self._granted
 
     def stop(self) -> None:
         """Bury what is queued; from now on messages that fit are accepted and buried at once."""
@@ -429,6 +461,8 @@ class Lane:
 
     def _join(self, entry: Any, *, first: bool = False) -> Ticket:
         ticket = self._ticket(first=first)
+        if self.waiting is _NO_TICKETS:
+            self.waiting = OrderedDict()
         self.waiting[ticket] = None
         self.room = 0
         self.pressed = True
@@ -436,12 +470,12 @@ class Lane:
         return ticket
 
     def _join_to_block(self, entry: Any, message: Any, *, first: bool = False) -> Ticket | bool:
-        if self._around.itself():
+        if self._around.sends_itself():
             raise Full(message, self.subsystem, self.priority)
         if self.stalled:
             return self.drop("stalled")
         if self.evict_after is not None and self._watch is None:
-            self._look_again(self._around.taken(), 0)
+            self._look_again(self._around.taken_from(self), 0)
         ticket = self._join(entry, first=first)
         if self.evict_after is None:
             self._around.blocks(self, ticket)
@@ -451,7 +485,7 @@ class Lane:
         if self.congested:
             self.early += 1
             return False
-        if self._around.itself():
+        if self._around.sends_itself():
             return self.drop("full")
         if wait == 0:
             self.drop("waited")
@@ -495,7 +529,7 @@ class Lane:
         blocking = [ticket for ticket in self.waiting if ticket.due is None]
         if not blocking:
             return
-        if (now := self._around.taken()) != taken:
+        if (now := self._around.taken_from(self)) != taken:
             self._look_again(now, 0)
         elif unchanged < 4:
             self._look_again(taken, unchanged)
@@ -509,7 +543,7 @@ class Lane:
     def _put_late(self, entry: Any, message: Any) -> bool:
         """Accept what fits after a stop; behind those for whom a place is kept, one would have to wait."""
         if self._gate is Gate.SHUT or self._spare <= 0 or self._granted:
-            raise self._around.refusal(message)
+            raise self._around.closed(message)
         self._spare -= 1
         self._accept(entry)
         return True

@@ -4,8 +4,8 @@ import asyncio
 import contextvars
 import enum
 import inspect
-from collections.abc import Callable
 from functools import partial
+from types import MethodType
 from typing import Any, Protocol
 
 from orchestra.errors import Closed
@@ -44,11 +44,13 @@ class Living(Protocol):
     serve: Any
     work: Step | None
     worker: Worker | None
-    leftovers: list[Callable[[], None]]
     given_up: bool
 
     def renew(self) -> None:
         """Make the instance for a life that is not the first."""
+
+    def leave(self) -> None:
+        """What else belongs to a life ends."""
 
     def is_failure(self, error: BaseException) -> bool:
         """Whether an error is more than the end that was given."""
@@ -102,7 +104,7 @@ class Life:
         self.delay: float | None = None
         self.outside = False
         self.waits = False
-        self.owned = Owned(part.inbox, self._task_failed)
+        self.owned = Owned(part.inbox, self)
         self._part = part
         self._loop = loop
         self._scheduler = scheduler
@@ -110,14 +112,14 @@ class Life:
         self._broke: BaseException | None = None
         self._cancelled = False
         self._reminder: asyncio.TimerHandle | None = None
-        self.strand = Strand(self._live(first), loop, f"orchestra:{part.name}", scheduler.poke, scheduler)
+        self.strand = Strand(self._live(first), loop, f"orchestra:{part.name}", None, scheduler)
 
     def begin(self) -> None:
         """Let it run at the next turn."""
         inbox = self._part.inbox
         inbox.strand = self.strand
         inbox.work = self.strand.step
-        self.task.add_done_callback(self._done)
+        self.task.add_done_callback(self._done, context=self.strand.context)
         self._scheduler.add(self.strand.step)
 
     @property
@@ -149,6 +151,11 @@ class Life:
                 self._cancelled = True
                 self.task.cancel()
         self._lose(error)
+
+    def task_failed(self, error: BaseException) -> None:
+        """A task that it has spawned ended with an error."""
+        if self._part.is_failure(error):
+            self.fail(error)
 
     def add(self, error: BaseException) -> None:
         """Log a further failure, and note it at the first one."""
@@ -199,7 +206,15 @@ class Life:
             if self.lost is not None:
                 raise self.lost  # it came meanwhile, and the cancellation was swallowed
             if part.work is not None:
-                await self._serve_by(part.work)
+                self._begin_to_serve(part.work)
+                try:
+                    while self._plain:
+                        await park
+                finally:
+                    self._plain = False
+                    self._serve_no_more()
+                if self._broke is not None:
+                    raise self._broke
             elif part.serve is not None:
                 await part.serve()
         except BaseException as raised:
@@ -214,21 +229,15 @@ class Life:
             await self._let_go()
         self._end()
 
-    async def _serve_by(self, work: Step) -> None:
-        """Let the ready-queue call `work` in the context of the strand, until it has no more to do."""
-        inbox = self._part.inbox
-        run: Any = self.strand.context.run
-        inbox.work = partial(run, work)
+    def _begin_to_serve(self, work: Step) -> None:
+        """Let the ready-queue call `work` in the context of the strand, until it has no more to do.
+
+        A method is what calls `run(work, budget)` with the least memory and in the shortest time.
+        """
+        self._part.inbox.work = step = MethodType(self.strand.context.run, work)
         self._plain = True
-        self._scheduler.add(inbox.work)
-        try:
-            while self._plain:
-                await park
-        finally:
-            self._plain = False
-            self._serve_no_more()
-        if self._broke is not None:
-            raise self._broke
+        self._scheduler.add(step)
+        self.strand.let_go()
 
     def _serve_no_more(self) -> None:
         """The strand goes on, perhaps because it was cancelled: no plain function is called any more."""
@@ -291,7 +300,7 @@ class Life:
         Its timers are cancelled, those that its tasks set at their end as well, and its tasks are waited for;
         when it has failed they are cancelled before. The next life does not begin earlier.
         """
-        self._leave()
+        self._part.leave()
         self.waits = True
         while self.owned:
             if self.lost is not None:
@@ -300,16 +309,8 @@ class Life:
                 await self.owned.wait()
             except BaseException as raised:
                 self._take(raised)
-            self._leave()
+            self._part.leave()
         self.waits = False
-
-    def _leave(self) -> None:
-        for leave in self._part.leftovers:
-            leave()
-
-    def _task_failed(self, error: BaseException) -> None:
-        if self._part.is_failure(error):
-            self.fail(error)
 
     def _end(self) -> None:
         """It is over: what it leaves to the next one stays in the inbox."""

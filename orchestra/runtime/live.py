@@ -1,49 +1,51 @@
 """The contexts that subsystems and `on_event` are given while the orchestra runs."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from orchestra.context import Context
+from orchestra.reply import Reply
+from orchestra.runtime.ensemble import Ensemble
 from orchestra.runtime.inbox import Inbox
-from orchestra.runtime.threads.door import Door
+from orchestra.runtime.post import Post
 from orchestra.runtime.timers import PartTimers
 from orchestra.timer import Missed, Timer
 
+Verb = Callable[..., Any]
+
+
+class Outfit(Protocol):
+    """What of a context is seldom used."""
+
+    @property
+    def timers(self) -> PartTimers:
+        """The timers of the subsystem."""
+        ...
+
+    def stop(self) -> None:
+        """See `Context.stop`."""
+
+    def spawn(self, coroutine: Any, *, name: str | None = None) -> Any:
+        """See `Context.spawn`."""
+
+    def recipient(self, kind: Any) -> Any:
+        """See `Context.recipient`."""
+
 
 class LiveContext(Context[Any, Any, Any]):
-    """A context whose verbs are the generated functions of one subsystem."""
+    """A context whose ways of sending are the generated functions of one subsystem."""
 
-    __slots__ = (
-        "__anext__",
-        "_door",
-        "_inbox",
-        "_stop",
-        "_timers",
-        "ask",
-        "recipient",
-        "recv",
-        "recv_signal",
-        "run_blocking",
-        "send",
-        "spawn",
-        "try_recv",
-        "try_send",
-    )
+    __slots__ = ("_ensemble", "_inbox", "_outfit", "_post", "send", "try_send")
 
     def __init__(
-        self,
-        inbox: Inbox,
-        verbs: dict[str, Callable[..., Any]],
-        stop: Callable[[], None],
-        timers: PartTimers,
-        door: Door,
+        self, inbox: Inbox, post: Post, ensemble: Ensemble, outfit: Outfit, send: Verb, try_send: Verb
     ) -> None:
         self._inbox = inbox
-        self._door = door
-        self._stop = stop
-        self._timers = timers
-        for name, verb in verbs.items():
-            setattr(self, name, verb)
+        self._post = post
+        self._ensemble = ensemble
+        self._outfit = outfit
+        self.send = send  # type: ignore[method-assign]  # a slot in place of the method
+        self.try_send = try_send  # type: ignore[method-assign]
 
     @property
     def name(self) -> str:
@@ -54,50 +56,83 @@ class LiveContext(Context[Any, Any, Any]):
         return self._inbox.over
 
     def stop(self) -> None:
-        self._door.check(self.name)
-        self._stop()
+        self._ensemble.door.check(self.name)
+        self._outfit.stop()
 
     def finish(self) -> None:
-        self._door.check(self.name)
+        self._ensemble.door.check(self.name)
         self._inbox.close("finished")
 
     def send_after(self, delay: float, message: Any) -> Timer:
-        self._door.check(self.name)
-        return self._timers.send_after(delay, message)
+        self._ensemble.door.check(self.name)
+        return self._outfit.timers.send_after(delay, message)
 
     def send_every(
         self, interval: float, factory: Callable[[], Any], *, missed: Missed = Missed.SKIP
     ) -> Timer:
-        self._door.check(self.name)
-        return self._timers.send_every(interval, factory, missed)
+        self._ensemble.door.check(self.name)
+        return self._outfit.timers.send_every(interval, factory, missed)
 
     def set_deadline(self, when: float | None) -> None:
-        self._door.check(self.name)
-        self._timers.set_deadline(when)
+        self._ensemble.door.check(self.name)
+        self._outfit.timers.set_deadline(when)
 
     def set_timeout(self, seconds: float | None) -> None:
-        self._door.check(self.name)
-        self._timers.set_timeout(seconds)
+        self._ensemble.door.check(self.name)
+        self._outfit.timers.set_timeout(seconds)
+
+    def ask(
+        self, make: Callable[[Reply[Any]], Any], *, timeout: float | None = None, priority: Any = None
+    ) -> Any:
+        return self._ensemble.asks.ask(self._post, self._inbox, make, timeout=timeout, priority=priority)
+
+    def recipient(self, kind: Any) -> Any:
+        return self._outfit.recipient(kind)
+
+    def spawn(self, coroutine: Any, *, name: str | None = None) -> Any:
+        return self._outfit.spawn(coroutine, name=name)
+
+    def run_blocking(self, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
+        return self._ensemble.pool.run(self.name, function, *args, **keywords)
 
     def __repr__(self) -> str:
         return f"<context of {self.name!r}>"
 
 
-def no_receiving(name: str, following: str = "__anext__") -> dict[str, Callable[..., Any]]:
-    """The receiving verbs of an Actor, which say that it does not receive by itself."""
-    return dict.fromkeys(("recv", "try_recv", "recv_signal", following), _Refusal(name))
+class RunContext(LiveContext):
+    """That of a subsystem with a `run` of its own, which receives by generated functions too."""
+
+    __slots__ = ("__anext__", "recv", "recv_signal", "try_recv")
+
+    def receive_by(self, recv: Verb, try_recv: Verb, recv_signal: Verb, following: Verb) -> None:
+        """Take the generated functions."""
+        self.recv = recv  # type: ignore[method-assign]  # a slot in place of the method
+        self.try_recv = try_recv  # type: ignore[method-assign]
+        self.recv_signal = recv_signal  # type: ignore[method-assign]
+        self.__anext__ = following  # type: ignore[method-assign]
 
 
-class _Refusal:
-    """As a function that raises, and smaller than one."""
+class ActorContext(LiveContext):
+    """That of an Actor, which does not receive by itself."""
 
-    __slots__ = ("_name",)
+    __slots__ = ()
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def recv(self) -> Any:
+        raise refused(self.name)
 
-    def __call__(self) -> Any:
-        raise TypeError(f"{self._name!r} is an Actor: its messages and signals come to its methods")
+    def try_recv(self) -> Any:
+        raise refused(self.name)
+
+    def recv_signal(self) -> Any:
+        raise refused(self.name)
+
+    def __anext__(self) -> Any:
+        raise refused(self.name)
+
+
+def refused(name: str) -> TypeError:
+    """The error for an Actor that receives."""
+    return TypeError(f"{name!r} is an Actor: its messages and signals come to its methods")
 
 
 class Outgoing:

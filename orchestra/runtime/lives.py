@@ -1,5 +1,7 @@
 """How often a subsystem has started again, and whether it may once more. Pure but for the time it is told."""
 
+from typing import Final
+
 from orchestra.runtime.short import Short
 from orchestra.supervision import Restart
 
@@ -44,3 +46,7 @@ class Lives:
         times = "once" if self.restarts == 1 else f"{self.restarts} times"
         window = "" if within == float("inf") else f", {len(self._recent)} of them within {within:g} s"
         return f"started again {times} before that{window}"
+
+
+ONE: Final = Lives(None)
+"""For all subsystems that do not start again."""

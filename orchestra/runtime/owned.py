@@ -1,8 +1,8 @@
 """The tasks that a subsystem has spawned: held, awaited and cancelled together with it."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, TypeVar
+from collections.abc import Coroutine, Iterator
+from typing import Any, Final, Protocol, TypeVar
 
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.strand import place_of
@@ -10,22 +10,31 @@ from orchestra.runtime.telling import note
 
 T = TypeVar("T")
 
-Fail = Callable[[BaseException], None]
+
+class Owner(Protocol):
+    """Whose tasks they are."""
+
+    def task_failed(self, error: BaseException) -> None:
+        """One has ended with an error."""
+
+
+_NONE: Final[dict[asyncio.Task[Any], None]] = {}
+"""What those have who have spawned none yet; a dict of its own is made for the first."""
 
 
 class Owned:
     """The tasks of one subsystem that have not ended.
 
-    The event loop holds tasks only weakly; these are held here until they have ended. `fail` gets the
-    error of each that ends with one; a task that is cancelled ends without.
+    The event loop holds tasks only weakly; these are held here until they have ended. The owner
+    gets the error of each that ends with one; a task that is cancelled ends without.
     """
 
-    __slots__ = ("_fail", "_inbox", "_tasks")
+    __slots__ = ("_inbox", "_owner", "_tasks")
 
-    def __init__(self, inbox: Inbox, fail: Fail) -> None:
+    def __init__(self, inbox: Inbox, owner: Owner) -> None:
         self._inbox = inbox
-        self._fail = fail
-        self._tasks: dict[asyncio.Task[Any], None] = {}
+        self._owner = owner
+        self._tasks: dict[asyncio.Task[Any], None] = _NONE
 
     def spawn(self, coroutine: Coroutine[Any, Any, T], name: str | None) -> "asyncio.Task[T]":
         """Let a coroutine run as a task of its own, in a copy of the caller's context variables."""
@@ -72,6 +81,8 @@ class Owned:
         return await coroutine
 
     def _hold(self, task: "asyncio.Task[Any]") -> None:
+        if self._tasks is _NONE:
+            self._tasks = {}
         self._tasks[task] = None
         self._inbox.employ(task)
 
@@ -80,4 +91,4 @@ class Owned:
         self._inbox.dismiss(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             note(error, f"raised in the task {task.get_name()!r} of {self._inbox.name!r}")
-            self._fail(error)
+            self._owner.task_failed(error)

@@ -13,7 +13,7 @@ from orchestra.plan import SubsystemPlan
 from orchestra.runtime.clock import Handle
 from orchestra.runtime.inbox import Inbox, Order
 from orchestra.runtime.life import Life, begun
-from orchestra.runtime.lives import Lives
+from orchestra.runtime.lives import ONE, Lives
 from orchestra.runtime.log import logger
 from orchestra.runtime.scheduler import Scheduler, Step
 from orchestra.runtime.telling import told
@@ -46,6 +46,16 @@ class Supervisor(Protocol):
         """The last life is over; an error is one that nobody has been told yet."""
 
 
+class Outfit(Protocol):
+    """What stands between a part and its instances."""
+
+    def equip(self, instance: Any) -> None:
+        """Make an instance the one that serves."""
+
+    def leave(self) -> None:
+        """A life is over: end what belongs to it; this must not raise."""
+
+
 class Part:
     """A subsystem, its inbox, and its lives, of which there are several when it may start again.
 
@@ -54,9 +64,7 @@ class Part:
     that that was it, `given_up` that the orchestra has ended without waiting for it.
 
     `asked_to_stop` says that the orchestra is to stop when it has ended, or before. `actor` is what is called
-    of the `instance`: itself, or a face of it. `equip` makes an instance the one that serves, `remake`
-    gives a fresh one for the next life. What is in `leftovers` is called at the end of a life, perhaps more
-    than once, and must not raise.
+    of the `instance`: itself, or a face of it. `remake` gives a fresh one for the next life.
     """
 
     __slots__ = (
@@ -70,14 +78,13 @@ class Part:
         "asked_to_stop",
         "ctx",
         "done",
-        "equip",
         "given_up",
         "inbox",
         "instance",
-        "leftovers",
         "life",
         "lives",
         "name",
+        "outfit",
         "plan",
         "remake",
         "serve",
@@ -102,10 +109,9 @@ class Part:
         self.serve: Callable[[], Coroutine[Any, Any, None]] | None = None
         self.work: Step | None = None
         self.worker: Worker | None = None
-        self.equip: Callable[[Any], None] = lambda actor: None
+        self.outfit: Outfit | None = None
         self.remake: Callable[[], Any] | None = None
-        self.leftovers: list[Callable[[], None]] = []
-        self.lives = Lives(None if plan is None else plan.restart)
+        self.lives = ONE if plan is None or plan.restart is None else Lives(plan.restart)
         self.life: Life | None = None
         self.done = False
         self.given_up = False
@@ -115,10 +121,10 @@ class Part:
         self._backoff: Handle | None = None
         self._stopping = False
 
-    def launch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Let the first life begin at the next turn."""
+    def launch(self, loop: asyncio.AbstractEventLoop, context: contextvars.Context) -> None:
+        """Let the first life begin at the next turn; each life has a copy of these context variables."""
         self._loop = loop
-        self._context = contextvars.copy_context()
+        self._context = context
         self._begin(first=True)
 
     def stop(self, failure: BaseException | None) -> None:
@@ -217,8 +223,13 @@ class Part:
 
     def renew(self) -> None:
         """Make the instance for a life that is not the first."""
-        if self.remake is not None:
-            self.equip(self.remake())
+        if self.remake is not None and self.outfit is not None:
+            self.outfit.equip(self.remake())
+
+    def leave(self) -> None:
+        """What else belongs to a life ends, at its end, perhaps more than once."""
+        if self.outfit is not None:
+            self.outfit.leave()
 
     def is_failure(self, error: BaseException) -> bool:
         """Whether an error is more than the end that was given."""

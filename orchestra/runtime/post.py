@@ -8,7 +8,7 @@ room in a broadcast, and every mistake.
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import get_ident
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -63,12 +63,26 @@ class Way:
         return tuple([lane.subsystem for lane, _ in places]) or self.wip
 
 
+_NO_WAYS: Final[dict[type, Way]] = {}
+
+
 class Post:
     """What one sender may send, found once for each class of message and kept.
 
     `sends` are the declared classes, or None for a sender that may send every message of the orchestra.
     `thread` is that of the event loop, by default the running one: another one must not send.
     """
+
+    __slots__ = (
+        "_dropped",
+        "_inboxes",
+        "_keeper",
+        "_plan",
+        "_sender",
+        "_sends",
+        "_thread",
+        "_ways",
+    )
 
     def __init__(
         self,
@@ -86,7 +100,7 @@ class Post:
         self._inboxes = inboxes
         self._dropped = dropped
         self._keeper = keeper
-        self._ways: dict[type, Way] = {}
+        self._ways: dict[type, Way] = _NO_WAYS
         self._thread = get_ident() if thread is None else thread
 
     async def send(
@@ -249,6 +263,8 @@ class Post:
             raise self._undeclared(kind, message, self._why_nobody_receives(message))
         if self._sends is not None and not self._declares(kind, route.kind):
             raise self._undeclared(kind, message, f"{self._sender!r} does not declare that it sends it")
+        if self._ways is _NO_WAYS:
+            self._ways = {}
         way = self._ways[kind] = self._way(kind, route)
         return way
 

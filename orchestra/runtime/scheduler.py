@@ -29,16 +29,18 @@ class Scheduler:
     the budget doubles, and after a callback that took twice its slice it begins anew, with one message.
     """
 
-    __slots__ = ("_loop", "_thread", "awake", "began", "budget", "on_rest", "ready")
+    __slots__ = ("_loop", "awake", "began", "budget", "on_begin", "on_rest", "ready", "thread")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._thread = get_ident()
+        self.thread = get_ident()
         self.budget = 1
         self.ready: deque[Step] = deque()
         self.awake = False
         self.began = 0.0
         """When the present turn began, on the monotonic clock; 0.0 between turns."""
+        self.on_begin: Callable[[], None] | None = None
+        """Called once, and forgotten, when the next turn has begun."""
         self.on_rest: Callable[[], None] | None = None
 
     def add(self, step: Step) -> None:
@@ -59,7 +61,7 @@ class Scheduler:
         What was put is handled all the same.
         """
         self.awake = True
-        if get_ident() != self._thread:
+        if get_ident() != self.thread:
             self._loop.call_soon_threadsafe(self._turn)
             raise wrong_thread(". The message was sent")
         self._loop.call_soon(self._turn)
@@ -75,6 +77,12 @@ class Scheduler:
             self.budget *= 2
         return self.budget
 
+    def begins(self) -> None:
+        """Tell who waits for a turn to begin."""
+        told, self.on_begin = self.on_begin, None
+        if told is not None:
+            told()
+
     def poke(self) -> None:
         """Something came to rest outside a turn: look whether everything rests."""
         if self.on_rest is not None and not self.awake:
@@ -85,6 +93,8 @@ class Scheduler:
         ready = self.ready
         following = ready.popleft
         began = self.began = monotonic()
+        if self.on_begin is not None:
+            self.begins()
         budget = self.budget
         try:
             while ready:

@@ -1,6 +1,6 @@
 """A queue that is nearly always empty."""
 
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
@@ -20,3 +20,7 @@ class Short(list[T]):
     def appendleft(self, entry: T) -> None:
         """Put an entry in front of all."""
         self.insert(0, entry)
+
+
+EMPTY: Final[Short[Any]] = Short()
+"""For those that need none yet; who puts an entry makes one of its own before."""

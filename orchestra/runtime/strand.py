@@ -78,8 +78,8 @@ class _Handoff(asyncio.Future[None]):
 class Strand:
     """One coroutine, its Task and its context variables.
 
-    `parked` is called when the Task has come to park; `scheduler` is told when a step of the Task begins.
-    `step` is what the ready-queue of a scheduler holds. The Task ends when the coroutine does, with the
+    `parked` is called when the Task has come to park; `scheduler` is told then, and when a step of it begins.
+    The Task ends when the coroutine does, with the
     coroutine's result or error.
     """
 
@@ -91,9 +91,9 @@ class Strand:
         "_outcome",
         "_parked",
         "_scheduler",
+        "_step",
         "_thrown",
         "context",
-        "step",
         "task",
     )
 
@@ -102,7 +102,7 @@ class Strand:
         coroutine: Coroutine[Any, Any, None],
         loop: asyncio.AbstractEventLoop,
         name: str,
-        parked: Callable[[], None],
+        parked: Callable[[], None] | None,
         scheduler: Scheduler | None = None,
     ) -> None:
         context = self.context = contextvars.copy_context()
@@ -115,7 +115,18 @@ class Strand:
         self._outcome: BaseException | None = None
         self._handoff = _Handoff(loop)
         self.task: asyncio.Task[None] = loop.create_task(self._drive(), name=name, context=context)
-        self.step = _stepper(self, coroutine, loop)
+        self._step: Step | None = None
+
+    @property
+    def step(self) -> Step:
+        """What the ready-queue of a scheduler holds, from its first use until it is let go."""
+        if self._step is None:
+            self._step = _stepper(self, self._coroutine, self._loop)
+        return self._step
+
+    def let_go(self) -> None:
+        """It is not to be stepped for long: this gives back the memory for that."""
+        self._step = None
 
     def where(self) -> str:
         """The place in the source where the coroutine is suspended; see `place_of`."""
@@ -140,7 +151,10 @@ class Strand:
             if not await self._take_over():
                 return
             self._handoff = _Handoff(self._loop)
-            self._parked()
+            if self._parked is not None:
+                self._parked()
+            if self._scheduler is not None:
+                self._scheduler.poke()
 
     def _cancel(self, cancelled: asyncio.CancelledError) -> None:
         """Cancel what is awaited, so that it ends by that, as in a plain Task; else the coroutine itself."""
@@ -166,6 +180,8 @@ class Strand:
             del awaited
             if self._scheduler is not None:
                 self._scheduler.began = monotonic()
+                if self._scheduler.on_begin is not None:
+                    self._scheduler.begins()
             try:
                 self._awaited = self._go_on()
             except StopIteration:

@@ -20,10 +20,10 @@ from orchestra.overflow import Block, BlockFirst, Drop, DropOldest, Fail, Overfl
 from orchestra.plan import LanePlan
 from orchestra.priority import Priority
 from orchestra.runtime.bytelane import ByteLane, size_of
-from orchestra.runtime.lane import Surroundings
 from orchestra.runtime.threads.bytelane import SharedByteLane
 from tests.effort import examples
 from tests.runtime.clockwork import Clockwork, check, dawdling
+from tests.runtime.surroundings import Surroundings
 
 POLICIES: list[Overflow] = [Block(), Fail(), Drop(0.01), Drop(0), DropOldest(), BlockFirst()]
 ASKED: list[Overflow | None] = [None, None, Fail(), Drop(0.004), Drop(0), BlockFirst(), Block(), DropOldest()]
@@ -108,9 +108,9 @@ class ByteLaneMachine(RuleBasedStateMachine):
         around = Surroundings(
             arrived=lambda: None,
             bury=lambda entry, _: self.buried.append(self.number_of(entry)),
-            refusal=lambda message: Closed("closed", message, "sink"),
+            closed=lambda message: Closed("closed", message, "sink"),
             displaced=lambda entry: self.displaced.append(self.number_of(entry)),
-            taken=lambda: len(self.taken),
+            taken_from=lambda lane: len(self.taken),
         )
         after = 0.02 if evicts else None
         door: Any = Here(self.loop)

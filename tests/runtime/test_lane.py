@@ -14,8 +14,9 @@ from orchestra.errors import Closed, Full
 from orchestra.overflow import Block, Fail, Overflow
 from orchestra.plan import LanePlan
 from orchestra.priority import Priority
-from orchestra.runtime.lane import Lane, Surroundings
+from orchestra.runtime.lane import Lane
 from tests.runtime.clockwork import Clockwork, clockwork, dawdling
+from tests.runtime.surroundings import Surroundings
 
 
 class Bench:
@@ -33,7 +34,7 @@ class Bench:
             Surroundings(
                 arrived=self._arrived,
                 bury=lambda entry, reason: self.bury(entry, reason),
-                refusal=lambda message: Closed("the sink is closed", message, "sink"),
+                closed=lambda message: Closed("the sink is closed", message, "sink"),
                 left=self._left,
             ),
         )

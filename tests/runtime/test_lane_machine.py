@@ -11,9 +11,10 @@ from orchestra.errors import Closed, Full
 from orchestra.overflow import Block
 from orchestra.plan import LanePlan
 from orchestra.priority import Priority
-from orchestra.runtime.lane import Lane, Surroundings
+from orchestra.runtime.lane import Lane
 from tests.effort import examples
 from tests.runtime.clockwork import Clockwork, check, dawdling
+from tests.runtime.surroundings import Surroundings
 
 
 @attrs.define(eq=False)
@@ -54,7 +55,7 @@ class LaneMachine(RuleBasedStateMachine):
             Surroundings(
                 arrived=self.arrived,
                 bury=lambda entry, _: self.buried.append(entry),
-                refusal=lambda message: Closed("closed", message, "sink"),
+                closed=lambda message: Closed("closed", message, "sink"),
             ),
         )
 

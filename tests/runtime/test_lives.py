@@ -625,8 +625,9 @@ def test_nothing_of_a_life_is_kept_after_it_nor_of_an_orchestra_after_its_end(
                 await running.send(traced(1))
                 await until(lambda: running.meters()["worker"].restarts == restarts)  # noqa: B023
             assert await running.ask(lambda reply: traced(0, reply), timeout=5) == 7
-            await turns()
-            assert (alive(messages), alive(instances)) == (0, 1)
+            await until(
+                lambda: (alive(messages), alive(instances)) == (0, 1)
+            )  # a thread may be at its end yet
             await getattr(running, end)()
 
     loop = asyncio.new_event_loop()

@@ -12,9 +12,10 @@ import uvloop
 from orchestra import Block, BlockFirst, Closed, Drop, DropOldest, Full, Priority
 from orchestra.overflow import Overflow
 from orchestra.plan import LanePlan
-from orchestra.runtime.lane import Lane, Surroundings
+from orchestra.runtime.lane import Lane
 from orchestra.runtime.pressure import Congestion, Pressure
 from tests.runtime.clockwork import Clockwork, clockwork
+from tests.runtime.surroundings import Surroundings
 
 
 class Bench:
@@ -28,8 +29,8 @@ class Bench:
         around = Surroundings(
             arrived=lambda: None,
             bury=lambda entry, reason: None,
-            refusal=lambda message: Closed("closed", message, "sink"),
-            taken=lambda: self.taken,
+            closed=lambda message: Closed("closed", message, "sink"),
+            taken_from=lambda lane: self.taken,
             report=self.told.report,
             stalled=self.told.stalled,
         )

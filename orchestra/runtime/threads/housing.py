@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
+
+import attrs
 
 from orchestra.errors import Closed
 from orchestra.generate.wiring import Wiring
 from orchestra.plan import Style
 from orchestra.runtime.ensemble import Ensemble, ask_to_stop
 from orchestra.runtime.inbox import Inbox, Order
-from orchestra.runtime.live import no_receiving
+from orchestra.runtime.live import refused
 from orchestra.runtime.part import Part
 from orchestra.runtime.threads.context import LiveBlockingContext
 from orchestra.runtime.threads.home import Home
@@ -37,7 +39,7 @@ def house(
     part.worker = Worker(home)
     stop = partial(home.order, ensemble.stop_unless_stopping)
     finish = partial(home.order, partial(inbox.close, "finished"))
-    inbox.obey = partial(_obey, part, stop)
+    inbox.leader = _Leader(part, stop)
     send, try_send = wiring.outboxes[name](post, receivers, ensemble.scheduler)
     verbs: dict[str, Verb] = {
         "send": send,
@@ -50,8 +52,7 @@ def house(
         recv, try_recv, recv_signal, following, inbox.taken = wiring.receivers[name](inbox)
         verbs |= {"recv": recv, "try_recv": try_recv, "recv_signal": recv_signal, "__next__": following}
     else:
-        verbs |= no_receiving(name, "__next__")
-        inbox.serial = True
+        verbs |= dict.fromkeys(("recv", "try_recv", "recv_signal", "__next__"), partial(_refuse, name))
         stop = partial(ask_to_stop, ensemble, part)
     part.ctx = LiveBlockingContext(inbox, verbs, stop, finish, timers)
 
@@ -76,8 +77,19 @@ def _spawn(home: Home, part: Part, coroutine: Coroutine[Any, Any, Any], *, name:
         raise
 
 
-def _obey(part: Part, stop: Callable[[], None], order: Order) -> None:
-    if order is Order.STOP:
-        stop()
-    else:
-        part.obey(order)
+def _refuse(name: str) -> NoReturn:
+    raise refused(name)
+
+
+@attrs.frozen
+class _Leader:
+    """Has the loop stop the orchestra."""
+
+    part: Part
+    stop: Callable[[], None]
+
+    def obey(self, order: Order) -> None:
+        if order is Order.STOP:
+            self.stop()
+        else:
+            self.part.obey(order)

@@ -11,7 +11,7 @@ from orchestra.plan import LanePlan
 from orchestra.runtime.clock import Clock
 from orchestra.runtime.forking import renew
 from orchestra.runtime.inbox import Inbox, Order
-from orchestra.runtime.lane import Lane, Surroundings, Ticket
+from orchestra.runtime.lane import Lane, Ticket
 from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler
 from orchestra.runtime.threads.bytelane import SharedByteLane
@@ -29,7 +29,7 @@ class SharedInbox(Inbox):
     sender that has begun to wait. `wake` may be called from anywhere; the loop is woken once for many.
     """
 
-    __slots__ = ("_door", "_looks", "_wake_here", "lock")
+    __slots__ = ("_door", "_looks", "lock")
 
     def __init__(
         self,
@@ -65,8 +65,6 @@ class SharedInbox(Inbox):
             clock=clock,
         )
         self._looks = False
-        self._wake_here = self.wake
-        self.wake = self._wake_from_anywhere
 
     def sleeps(self) -> bool:
         """Say that the receiver waits from now on; False when a message has come meanwhile."""
@@ -89,9 +87,9 @@ class SharedInbox(Inbox):
         with self.lock:
             return super().queued
 
-    def _wake_from_anywhere(self) -> None:
+    def wake(self) -> None:
         if self._door.here:
-            self._wake_here()
+            super().wake()
         elif not self._looks:
             self._looks = True
             self._door.post(self._look)
@@ -102,7 +100,7 @@ class SharedInbox(Inbox):
             self._looks = False
             count = sum(len(lane.queue) for lane in self.lanes)
         while self.idle and count:
-            self._wake_here()
+            Inbox.wake(self)
             count -= 1
 
     def _looks_again(self) -> bool:
@@ -112,36 +110,24 @@ class SharedInbox(Inbox):
                 lane.relieve()
         return any(lane.queue for lane in self.lanes)
 
-    def _make_lane(
-        self, plan: LanePlan, around: Surroundings, evict_after: float | None, clock: Clock | None
-    ) -> Lane:
+    def _make_lane(self, plan: LanePlan, evict_after: float | None, clock: Clock | None) -> Lane:
         kind = SharedLane if plan.capacity_bytes is None else SharedByteLane
-        return kind(self.name, plan, self._loop, around, evict_after, self.lock, self._door, clock)
+        return kind(self.name, plan, self._loop, self, evict_after, self.lock, self._door, clock)
 
-    def _around(
-        self,
-        scheduler: Scheduler,
-        pressure: Pressure,
-        blocks: Callable[[Lane, Ticket], None],
-        displaced: Callable[[Any], None] | None,
-        place: int,
-    ) -> Surroundings:
-        post = self._door.post
-        return Surroundings(
-            arrived=self._arrived,
-            bury=lambda entry, reason: post(partial(self._bury_entry, entry, reason)),
-            refusal=self.closed,
-            left=lambda: post(scheduler.poke),
-            itself=self._sends_itself,
-            taken=lambda: self.taken()[place],
-            report=lambda lane, congested: post(partial(pressure.report, lane, congested)),
-            stalled=lambda lane: post(partial(pressure.stalled, lane)),
-            blocks=blocks,
-            displaced=displaced,
-        )
+    def bury(self, entry: Any, reason: str) -> None:
+        self._door.post(partial(super().bury, entry, reason))
 
-    def _sends_itself(self) -> bool:
-        return self._door.here and super()._sends_itself()
+    def left(self) -> None:
+        self._door.post(self.scheduler.poke)
+
+    def report(self, lane: Lane, congested: bool) -> None:
+        self._door.post(partial(super().report, lane, congested))
+
+    def stalled(self, lane: Lane) -> None:
+        self._door.post(partial(super().stalled, lane))
+
+    def sends_itself(self) -> bool:
+        return self._door.here and super().sends_itself()
 
 
 class ThreadInbox(SharedInbox):
@@ -152,7 +138,6 @@ class ThreadInbox(SharedInbox):
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
         self.home = Home(self.name, self._door)
-        self.wake = self._wake_thread
         self._listening = False
         self._bell = Bell()
 
@@ -191,8 +176,8 @@ class ThreadInbox(SharedInbox):
             if self._room_for_signals and self.unread <= self.signal_capacity:
                 self._door.post(self._free_conductors)
         if signal.__class__ is Order:
-            assert self.obey is not None
-            self.obey(signal)
+            assert self.leader is not None
+            self.leader.obey(signal)
             return None
         if signal.__class__ is Deadline:
             return None if signal.off else signal
@@ -254,19 +239,19 @@ class ThreadInbox(SharedInbox):
 
     # inside
 
-    def _wake_thread(self) -> None:
+    def wake(self) -> None:
         with self.lock:
             if self.idle or self._listening:
                 self.idle = self._listening = False
                 self._bell.ring()
 
     def _notify_listener(self) -> None:
-        self._wake_thread()
+        self.wake()
 
     def _wake_all(self) -> None:
-        self._wake_thread()
+        self.wake()
 
-    def _sends_itself(self) -> bool:
+    def sends_itself(self) -> bool:
         return self.is_run_by(self._door.who)
 
 

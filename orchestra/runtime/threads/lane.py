@@ -141,8 +141,8 @@ class SharedLane(Lane):
                 self._tell_watchers()
 
     def _tell_watchers(self) -> None:
-        watchers, self._watchers = self._watchers, {}
-        for look in watchers:
+        watchers, self._watchers = self._watchers, None
+        for look in watchers or ():
             self._door.post(look)
 
     def _mark(self) -> None:

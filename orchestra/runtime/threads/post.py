@@ -15,6 +15,8 @@ from orchestra.runtime.threads.lane import SharedLane, redeem_in_thread
 class ThreadPost(Post):
     """A `Post` whose sends wait by sleeping. Every lane that it reaches is a shared one."""
 
+    __slots__ = ("_door", "home")
+
     def __init__(self, home: Home, door: Door, *args: Any) -> None:
         super().__init__(*args)
         self.home = home

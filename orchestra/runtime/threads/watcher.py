@@ -1,7 +1,7 @@
 """Noticing handlers that block the event loop, by a thread that looks at what the loop does.
 
-There is one for the process, which sleeps while no orchestra runs. It costs the loop nothing: a scheduler
-notes when a turn began, and everything else happens here.
+There is one for the process, which sleeps while no orchestra runs, or all of them rest. It costs the loop
+next to nothing: a scheduler notes when a turn began, and everything else happens here.
 """
 
 import sys
@@ -19,6 +19,9 @@ from orchestra.runtime.threads.frames import innermost, outwards, told
 
 QUIET = 10.0
 """Seconds after a warning about a subsystem in which no other one is logged."""
+
+RESTING = 10
+"""Looks in a row that have found nothing at work, after which the thread sleeps until something is."""
 
 SLOW = 0.1
 """Seconds that a handler may keep the loop, unless `start` is told otherwise."""
@@ -102,18 +105,32 @@ class Watcher:
             self._watches = [each for each in self._watches if each is not watch]
 
     def _work(self) -> None:
+        rested = 0
         while True:
-            if not self._watches:
-                self._changed.wait()
             self._changed.clear()
             pause = min((watch.threshold / 2 for watch in self._watches), default=None)
-            if pause is not None and not self._changed.wait(pause):
-                self._look(monotonic())
+            if rested >= RESTING and self._is_to_be_woken():
+                pause = None
+            woken = self._changed.wait(pause)
+            rested = 0 if woken or self._look(monotonic()) else rested + 1
 
-    def _look(self, now: float) -> None:
-        """Look once; when this returns, nothing here refers to a watch that has been discarded."""
+    def _look(self, now: float) -> bool:
+        """Look once, and tell whether anything was at work.
+
+        When this returns, nothing here refers to a watch that has been discarded.
+        """
         for watch in self._watches:
             watch.look(now)
+        return any(watch.scheduler.began for watch in self._watches)
+
+    def _is_to_be_woken(self) -> bool:
+        """Be woken by the first turn that begins from now on; False where one has begun already."""
+        for watch in self._watches:
+            watch.scheduler.on_begin = self._wake
+        return not any(watch.scheduler.began for watch in self._watches)
+
+    def _wake(self) -> None:
+        self._changed.set()
 
 
 watcher = Watcher()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from orchestra import Actor, Subsystem, orchestra, start, subsystem
+from orchestra.runtime.threads.watcher import RESTING, Watch
 from tests.runtime.players import Awaits, Bell, Calls, Job, Knock, Runs, alone, within
 
 
@@ -103,3 +104,47 @@ def test_a_thread_that_sleeps_holds_up_nobody(caplog: pytest.LogCaptureFixture) 
 def test_a_wrong_limit_is_refused(given: Any) -> None:
     with pytest.raises(TypeError, match=r"slow_handler is .*: give a number of seconds above 0, or None"):
         start(alone(Calls()), slow_handler=given)
+
+
+def test_nobody_looks_while_all_rest_and_the_next_slow_handler_is_named(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = 0
+    look = Watch.look
+
+    def counted(watch: Watch, now: float) -> None:
+        nonlocal looks
+        looks += 1
+        look(watch, now)
+
+    monkeypatch.setattr(Watch, "look", counted)
+
+    async def rest() -> None:
+        """Wait until nobody looks any more."""
+        seen = -1
+        while looks != seen:
+            seen = looks
+            await asyncio.sleep(0.2)
+
+    async def main() -> None:
+        async with start(alone(Calls(sleeps)), slow_handler=0.02) as running:
+            for n in (1, 2):
+                before = looks
+                await rest()
+                assert looks - before >= RESTING
+                await running.send(Job(n))
+            await running.drain()
+
+    within(20, main())
+    assert len(warned(caplog)) == 1  # one in ten seconds for each subsystem
+
+
+def test_one_that_is_slow_after_a_wait_of_its_own_wakes_the_watcher(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def rests_first(ctx: Any, message: Job) -> None:
+        await asyncio.sleep(0.6)
+        time.sleep(0.2)  # noqa: ASYNC251 - this is what is warned of
+
+    play(Awaits(rests_first), slow_handler=0.02)
+    assert len(warned(caplog)) == 1
