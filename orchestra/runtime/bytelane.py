@@ -87,6 +87,7 @@ class ByteLane(Lane):
         if not self.displaces:
             return False
         size = size_of(entry)
+        self._around.interrupt()
         while self._let_go() + size > self.capacity_bytes or len(self.queue) >= self.capacity:
             oldest = self.queue.popleft()
             self.displaced += 1

@@ -71,6 +71,9 @@ class Ticket:
 class Surroundings(Protocol):
     """What a lane needs of the inbox around it."""
 
+    alert: bool
+    """To be set when a lane is pressed."""
+
     @property
     def thread(self) -> int:
         """The identity of the thread of its event loop."""
@@ -83,6 +86,9 @@ class Surroundings(Protocol):
 
     def arrived(self) -> None:
         """A message was put by a sender that found no room at first."""
+
+    def interrupt(self) -> None:
+        """The queue has become shorter, and nothing was taken."""
 
     def bury(self, entry: Any, reason: str) -> None:
         """An entry will never be handled."""
@@ -383,12 +389,15 @@ class Lane:
         if self._watchers is not None:
             self._tell_watchers()
 
+    def _press(self) -> None:
+        self.pressed = self._around.alert = True
+
     def watch(self, look: Callable[[], object]) -> None:
         """Call `look` once, within the receiver, when a message may have been taken."""
         if self._watchers is None:
             self._watchers = {}
         self._watchers[look] = None
-        self.pressed = True
+        self._press()
 
     def _tell_watchers(self) -> None:
         watchers, self._watchers = self._watchers, None
@@ -442,6 +451,7 @@ class Lane:
         self._gate = Gate.SHUT
         self.room = 0
         self.displaces = self.congested = self.stalled = False
+        self._around.interrupt()
         self.queue.clear()
 
     def withdraw(self, ticket: Ticket) -> None:
@@ -465,7 +475,7 @@ class Lane:
             self.waiting = OrderedDict()
         self.waiting[ticket] = None
         self.room = 0
-        self.pressed = True
+        self._press()
         self.blocked += 1
         return ticket
 
@@ -508,7 +518,8 @@ class Lane:
             self._mark()
 
     def _mark(self) -> None:
-        self.congested = self.pressed = True
+        self.congested = True
+        self._press()
         if not self.episode:
             self.episode = True
             self._around.report(self, True)
@@ -534,7 +545,8 @@ class Lane:
         elif unchanged < 4:
             self._look_again(taken, unchanged)
         else:
-            self.stalled = self.pressed = True
+            self.stalled = True
+            self._press()
             for ticket in blocking:
                 if ticket in self.waiting:  # one that needs little may fit when one before it is let go
                     self._give_up(ticket, "stalled")
@@ -571,6 +583,7 @@ class Lane:
             ticket.wake()
 
     def _bury_all(self, reason: str) -> None:
+        self._around.interrupt()
         while self.queue:
             self._around.bury(self.queue.popleft(), reason)
             self.buried += 1

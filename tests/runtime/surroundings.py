@@ -10,7 +10,7 @@ from orchestra.errors import Closed
 from orchestra.runtime.lane import Lane, Ticket
 
 
-@attrs.frozen
+@attrs.define
 class Surroundings:
     """Each thing that a lane asks or tells, as a function; most of them do nothing."""
 
@@ -24,4 +24,6 @@ class Surroundings:
     stalled: Callable[[Lane], None] = lambda lane: None
     blocks: Callable[[Lane, Ticket], None] = lambda lane, ticket: None
     displaced: Callable[[Any], None] | None = None
+    interrupt: Callable[[], None] = lambda: None
+    alert: bool = False
     thread: int = attrs.field(factory=get_ident)
