@@ -16,11 +16,12 @@ from orchestra.priority import Priority
 from orchestra.runtime.bytelane import ByteLane
 from orchestra.runtime.clock import Clock
 from orchestra.runtime.fairness import Turns
-from orchestra.runtime.lane import Lane, Ticket
+from orchestra.runtime.lane import Lane
 from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import BUDGET, Scheduler, Step
 from orchestra.runtime.short import EMPTY, Short
 from orchestra.runtime.strand import PARKED, Strand, breathe, park
+from orchestra.runtime.ticket import Ticket
 from orchestra.timer import Deadline
 
 _COURSE: Final = [*range(1, BUDGET + 1)]
@@ -490,6 +491,10 @@ class Inbox:
     def sends_itself(self) -> bool:
         """Whether the running task is the only receiver."""
         return self.serial and self.strand is not None and asyncio.current_task() is self.strand.task
+
+    def running_strand(self) -> Strand | None:
+        """The strand whose coroutine runs now, if it is one's."""
+        return self.scheduler.strands.get(asyncio.current_task())
 
     def taken_from(self, lane: Lane) -> int:
         """How many messages were taken from a lane."""

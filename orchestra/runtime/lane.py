@@ -28,7 +28,9 @@ from orchestra.overflow import Block, BlockFirst, Drop, DropOldest, Overflow
 from orchestra.plan import LanePlan
 from orchestra.runtime.clock import Clock, Handle, LoopClock
 from orchestra.runtime.short import EMPTY, Short
+from orchestra.runtime.strand import Strand
 from orchestra.runtime.telling import wrong_thread
+from orchestra.runtime.ticket import StrandTicket, TaskTicket, Ticket
 
 
 class Gate(enum.Enum):
@@ -37,35 +39,6 @@ class Gate(enum.Enum):
     OPEN = enum.auto()
     STOPPING = enum.auto()
     SHUT = enum.auto()
-
-
-class Ticket:
-    """The place of one waiting sender."""
-
-    __slots__ = ("due", "early", "first", "future", "given_up", "granted", "since", "size", "timer")
-
-    size: int
-    """The bytes that it needs; only in lanes that count them."""
-
-    def __init__(self, future: asyncio.Future[None], since: float, *, first: bool) -> None:
-        self.future = future
-        self.since = since
-        self.granted = False
-        """A place in the queue is kept for it."""
-        self.early = False
-        """It was granted and has woken, but a ticket in front of it has not put its message yet."""
-        self.given_up: str | None = None
-        """Why the message is dropped, when its sender is to wait no longer."""
-        self.first = first
-        """It is the one sender that waits under `BlockFirst`."""
-        self.due: float | None = None
-        """When its sender waits no longer."""
-        self.timer: Handle | None = None
-
-    def wake(self) -> None:
-        """Let its sender look what has become of it."""
-        if not self.future.done():
-            self.future.set_result(None)
 
 
 class Surroundings(Protocol):
@@ -104,6 +77,10 @@ class Surroundings(Protocol):
         """Whether the running task is the only receiver."""
         ...
 
+    def running_strand(self) -> Strand | None:
+        """The strand whose coroutine runs now, if it is one's."""
+        ...
+
     def taken_from(self, lane: "Lane") -> int:
         """How many messages were taken from a lane."""
         ...
@@ -131,6 +108,9 @@ class Lane:
     `DropOldest` threw out, `dropped` the rest by reason. `evict_after` is in seconds of the clock, which is
     that of the loop where none is given.
     """
+
+    inline = True
+    """Whether a strand may wait for room without the event loop: no thread is concerned."""
 
     __slots__ = (
         "_around",
@@ -271,7 +251,7 @@ class Lane:
         """
         if get_ident() != self._around.thread:
             raise wrong_thread()
-        outcome = self.admit(entry, message, policy)
+        outcome = self.admit(entry, message, policy, directly=True)
         return outcome if isinstance(outcome, bool) else await self.redeem(outcome, entry, message)
 
     def put_now(self, entry: Any, message: Any, policy: Overflow | None = None) -> bool:
@@ -291,9 +271,12 @@ class Lane:
             case _:
                 raise Full(message, self.subsystem, self.priority)
 
-    def admit(self, entry: Any, message: Any, policy: Overflow | None = None) -> Ticket | bool:
+    def admit(
+        self, entry: Any, message: Any, policy: Overflow | None = None, *, directly: bool = False
+    ) -> Ticket | bool:
         """Put an entry now (True), drop it now (False), or join those who wait, with a ticket to redeem.
 
+        `directly` says that it is redeemed by who asks, in the running task; else any Task may.
         Raises `Full` or `Closed` with the message. A receiver that sends to itself gets `Full`, or drops,
         where it would wait: nobody would make room. A lane that is no longer open lets nobody join.
         """
@@ -304,16 +287,16 @@ class Lane:
         self.peak = max(self.peak, len(self.queue))
         match policy or self.policy:
             case Block():
-                return self._join_to_block(entry, message)
+                return self._join_to_block(entry, message, directly=directly)
             case Drop(wait_before_drop=wait):
-                return self._join_for(entry, wait)
+                return self._join_for(entry, wait, directly=directly)
             case DropOldest():
                 return self.displace(entry)
             case BlockFirst():
                 return (
                     self.drop("behind the first")
                     if self._first_waits()
-                    else self._join_to_block(entry, message, first=True)
+                    else self._join_to_block(entry, message, directly=directly, first=True)
                 )
             case _:
                 raise Full(message, self.subsystem, self.priority)
@@ -342,23 +325,33 @@ class Lane:
         Cancelling gives the place to the next.
         """
         try:
-            await ticket.future
+            await ticket.wait()
             while self._is_early(ticket):
-                await ticket.future
+                await ticket.wait()
         except BaseException:
             self.withdraw(ticket)
             raise
         finally:
-            self.blocked_seconds += self._clock.time() - ticket.since
-            if ticket.timer is not None:
-                ticket.timer.cancel()
+            self._has_waited(ticket)
         return self._use(ticket, entry, message)
 
+    def claim(self, ticket: StrandTicket, entry: Any, message: Any) -> bool | None:
+        """As `redeem`, if the ticket was woken and it is its turn; None when it waits on."""
+        if not ticket.woken or self._is_early(ticket):
+            return None
+        self._has_waited(ticket)
+        return self._use(ticket, entry, message)
+
+    def _has_waited(self, ticket: Ticket) -> None:
+        self.blocked_seconds += self._clock.time() - ticket.since
+        if ticket.timer is not None:
+            ticket.timer.cancel()
+
     def _is_early(self, ticket: Ticket) -> bool:
-        """Whether a ticket has woken before one that was granted earlier; then it waits in a new future."""
+        """Whether a ticket has woken before one that was granted earlier; then it waits anew."""
         if not ticket.granted or self._granted[0] is ticket:
             return False
-        ticket.future = self.loop.create_future()
+        ticket.renew()
         ticket.early = True
         return True
 
@@ -469,8 +462,8 @@ class Lane:
     def _first_waits(self) -> bool:
         return any(ticket.first for line in (self.waiting, self._granted) for ticket in line)
 
-    def _join(self, entry: Any, *, first: bool = False) -> Ticket:
-        ticket = self._ticket(first=first)
+    def _join(self, entry: Any, *, directly: bool, first: bool = False) -> Ticket:
+        ticket = self._ticket(directly=directly, first=first)
         if self.waiting is _NO_TICKETS:
             self.waiting = OrderedDict()
         self.waiting[ticket] = None
@@ -479,19 +472,21 @@ class Lane:
         self.blocked += 1
         return ticket
 
-    def _join_to_block(self, entry: Any, message: Any, *, first: bool = False) -> Ticket | bool:
+    def _join_to_block(
+        self, entry: Any, message: Any, *, directly: bool, first: bool = False
+    ) -> Ticket | bool:
         if self._around.sends_itself():
             raise Full(message, self.subsystem, self.priority)
         if self.stalled:
             return self.drop("stalled")
         if self.evict_after is not None and self._watch is None:
             self._look_again(self._around.taken_from(self), 0)
-        ticket = self._join(entry, first=first)
+        ticket = self._join(entry, directly=directly, first=first)
         if self.evict_after is None:
             self._around.blocks(self, ticket)
         return ticket
 
-    def _join_for(self, entry: Any, wait: float) -> Ticket | bool:
+    def _join_for(self, entry: Any, wait: float, *, directly: bool) -> Ticket | bool:
         if self.congested:
             self.early += 1
             return False
@@ -501,13 +496,15 @@ class Lane:
             self.drop("waited")
             self._mark()
             return False
-        ticket = self._join(entry)
+        ticket = self._join(entry, directly=directly)
         ticket.due = ticket.since + wait
         self._set_timer(ticket, wait)
         return ticket
 
-    def _ticket(self, *, first: bool) -> Ticket:
-        return Ticket(self.loop.create_future(), self._clock.time(), first=first)
+    def _ticket(self, *, directly: bool, first: bool) -> Ticket:
+        if directly and (strand := self._around.running_strand()) is not None:
+            return StrandTicket(strand, self._clock.time(), first=first)
+        return TaskTicket(self.loop, self._clock.time(), first=first)
 
     def _set_timer(self, ticket: Ticket, wait: float) -> None:
         ticket.timer = self._clock.call_later(wait, partial(self._wait_ran_out, ticket))

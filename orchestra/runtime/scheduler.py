@@ -9,8 +9,12 @@ from collections import deque
 from collections.abc import Callable
 from threading import get_ident
 from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 from orchestra.runtime.telling import wrong_thread
+
+if TYPE_CHECKING:
+    from orchestra.runtime.strand import Strand
 
 Step = Callable[[int], int]
 
@@ -29,7 +33,7 @@ class Scheduler:
     the budget doubles, and after a callback that took twice its slice it begins anew, with one message.
     """
 
-    __slots__ = ("_loop", "awake", "began", "budget", "on_begin", "on_rest", "ready", "thread")
+    __slots__ = ("_loop", "awake", "began", "budget", "on_begin", "on_rest", "ready", "strands", "thread")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -42,6 +46,8 @@ class Scheduler:
         self.on_begin: Callable[[], None] | None = None
         """Called once, and forgotten, when the next turn has begun."""
         self.on_rest: Callable[[], None] | None = None
+        self.strands: dict[asyncio.Task[Any] | None, Strand] = {}
+        """Those that serve by a coroutine, by their Tasks."""
 
     def add(self, step: Step) -> None:
         """Run a step at its turn."""

@@ -7,7 +7,9 @@ from typing import Any
 import attrs
 
 from orchestra.errors import Closed
-from orchestra.runtime.lane import Lane, Ticket
+from orchestra.runtime.lane import Lane
+from orchestra.runtime.strand import Strand
+from orchestra.runtime.ticket import Ticket
 
 
 @attrs.define
@@ -25,5 +27,6 @@ class Surroundings:
     blocks: Callable[[Lane, Ticket], None] = lambda lane, ticket: None
     displaced: Callable[[Any], None] | None = None
     interrupt: Callable[[], None] = lambda: None
+    running_strand: Callable[[], Strand | None] = lambda: None
     alert: bool = False
     thread: int = attrs.field(factory=get_ident)
