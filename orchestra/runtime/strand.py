@@ -139,10 +139,13 @@ class Strand:
             self._waits = False
 
     def resume(self) -> None:
-        """Let it go on at its turn, if it is in `rest`."""
+        """Let it go on when nothing else is ready, if it is in `rest`.
+
+        A sender that went on as soon as there is any room would change with the receiver each few messages.
+        """
         if self._waits and self._scheduler is not None:
             self._waits = False
-            self._scheduler.add(self.step)
+            self._scheduler.add_later(self.step)
 
     def where(self) -> str:
         """The place in the source where the coroutine is suspended; see `place_of`."""
