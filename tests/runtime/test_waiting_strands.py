@@ -184,7 +184,7 @@ def test_one_that_is_cancelled_as_it_waits_gives_its_place_back(granted: bool) -
             receiver.gate.set()
             await running.stop(1)
 
-    with pytest.raises(OrchestraError, match="a.* of App failed: CancelledError"):
+    with pytest.raises(OrchestraError, match=r"a.* of App failed: CancelledError"):
         within(5, main())
 
 
