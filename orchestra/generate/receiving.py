@@ -98,7 +98,6 @@ def write_lanes(writer: Writer, receipt: Receipt, *, paced: bool = False) -> Non
     writer.line(f"{', '.join(names)} = inbox.lanes" if len(names) > 1 else f"({names[0]},) = inbox.lanes")
     for name in names:
         writer.line(f"{name}_queue = {name}.queue")
-        writer.line(f"take_{name} = {name}_queue.popleft")
     if not (paced and receipt.sole):
         for name in names:
             writer.line(f"{name}_taken = 0")
@@ -157,7 +156,7 @@ def write_take(
     for position, lane in enumerate(receipt.lanes):
         name = receipt.lane(lane)
         with writer.block(f"{first if position == 0 else 'elif'} {name}_queue{unless}"):
-            writer.line(f"message = take_{name}()")
+            writer.line(f"message = {name}_queue.popleft()")
             if not (paced and receipt.sole):
                 writer.line(f"{name}_count += 1" if batch else f"{name}_taken += 1")
             if paced:

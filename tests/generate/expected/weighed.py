@@ -12,13 +12,11 @@ def reader_outbox(post, inboxes, scheduler):
     log_inbox = inboxes["log"]
     log_normal = log_inbox.by_priority[NORMAL]
     log_normal_queue = log_normal.queue
-    log_normal_append = log_normal_queue.append
     tally_inbox = inboxes["tally"]
     tally_lanes = tally_inbox.by_priority
     tally_normal = tally_inbox.by_priority[NORMAL]
     ledger_inbox = inboxes["ledger"]
     ledger_normal = ledger_inbox.by_priority[NORMAL]
-    ready = scheduler.ready.append
 
     async def send(message, priority=None, overflow=None):
         kind = type(message)
@@ -29,10 +27,10 @@ def reader_outbox(post, inboxes, scheduler):
             if not keeper_normal.offer(box):
                 late += ((keeper_normal, box),)
             if len(log_normal_queue) < log_normal.room:
-                log_normal_append(box)
+                log_normal_queue.append(box)
                 if log_inbox.idle:
                     log_inbox.idle = False
-                    ready(log_inbox.work)
+                    scheduler.ready.append(log_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
             else:
@@ -84,10 +82,10 @@ def reader_outbox(post, inboxes, scheduler):
             if not keeper_normal.offer(box):
                 late += ((keeper_normal, box),)
             if len(log_normal_queue) < log_normal.room:
-                log_normal_append(box)
+                log_normal_queue.append(box)
                 if log_inbox.idle:
                     log_inbox.idle = False
-                    ready(log_inbox.work)
+                    scheduler.ready.append(log_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
             else:
@@ -137,7 +135,6 @@ def reader_receiver(inbox):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     scheduler = inbox.scheduler
     allowed = left = 1
 
@@ -152,7 +149,7 @@ def reader_receiver(inbox):
                 left, allowed = left + more, allowed + more
                 continue
             if normal_queue:
-                message = take_normal()
+                message = normal_queue.popleft()
                 left -= 1
                 if normal.pressed:
                     normal.relieve()
@@ -181,7 +178,7 @@ def reader_receiver(inbox):
         if signals:
             return inbox.take_signal()
         if normal_queue:
-            message = take_normal()
+            message = normal_queue.popleft()
             allowed += 1
             if normal.pressed:
                 normal.relieve()
@@ -230,14 +227,13 @@ def keeper_worker(inbox, ctx, actor, part):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     normal_taken = 0
 
     def work(budget):
         nonlocal normal_taken
         if inbox.alert or len(normal_queue) != 1:
             return batch(budget)
-        message = take_normal()
+        message = normal_queue.popleft()
         normal_taken += 1
         try:
             if type(message) is Box:
@@ -278,7 +274,7 @@ def keeper_worker(inbox, ctx, actor, part):
                     if not budget:
                         break
                 for count in inbox.course(min(budget, len(normal_queue))):
-                    message = take_normal()
+                    message = normal_queue.popleft()
                     if normal.pressed:
                         normal.relieve()
                     if type(message) is Box:
@@ -336,9 +332,7 @@ def tally_worker(inbox, ctx, actor, part):
     signals = inbox.signals
     high, normal = inbox.lanes
     high_queue = high.queue
-    take_high = high_queue.popleft
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     high_taken = 0
     normal_taken = 0
     left = 1
@@ -360,13 +354,13 @@ def tally_worker(inbox, ctx, actor, part):
                     left += inbox.more() or (yield from inbox.breathe())
                     continue
                 if high_queue:
-                    message = take_high()
+                    message = high_queue.popleft()
                     high_taken += 1
                     left -= 1
                     if high.pressed:
                         high.relieve()
                 elif normal_queue:
-                    message = take_normal()
+                    message = normal_queue.popleft()
                     normal_taken += 1
                     left -= 1
                     if normal.pressed:
@@ -419,7 +413,6 @@ def ledger_worker(inbox, ctx, actor, part):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     normal_taken = 0
 
     def serve():
@@ -430,7 +423,7 @@ def ledger_worker(inbox, ctx, actor, part):
                 message = None
                 try:
                     if normal_queue and not signals:
-                        message = take_normal()
+                        message = normal_queue.popleft()
                         normal_taken += 1
                         if normal.pressed:
                             normal.relieve()
@@ -478,14 +471,13 @@ def log_worker(inbox, ctx, actor, part):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     normal_taken = 0
 
     def work(budget):
         nonlocal normal_taken
         if inbox.alert or len(normal_queue) != 1:
             return batch(budget)
-        message = take_normal()
+        message = normal_queue.popleft()
         normal_taken += 1
         try:
             if type(message) is Box:
@@ -518,7 +510,7 @@ def log_worker(inbox, ctx, actor, part):
                     if not budget:
                         break
                 for count in inbox.course(min(budget, len(normal_queue))):
-                    message = take_normal()
+                    message = normal_queue.popleft()
                     if type(message) is Box:
                         codec = message.codec
                         build, decode = codec.build, codec.decode
@@ -555,13 +547,11 @@ def outside_outbox(post, inboxes, scheduler):
     log_inbox = inboxes["log"]
     log_normal = log_inbox.by_priority[NORMAL]
     log_normal_queue = log_normal.queue
-    log_normal_append = log_normal_queue.append
     tally_inbox = inboxes["tally"]
     tally_lanes = tally_inbox.by_priority
     tally_normal = tally_inbox.by_priority[NORMAL]
     ledger_inbox = inboxes["ledger"]
     ledger_normal = ledger_inbox.by_priority[NORMAL]
-    ready = scheduler.ready.append
 
     async def send(message, priority=None, overflow=None):
         kind = type(message)
@@ -576,10 +566,10 @@ def outside_outbox(post, inboxes, scheduler):
             if not keeper_normal.offer(box):
                 late += ((keeper_normal, box),)
             if len(log_normal_queue) < log_normal.room:
-                log_normal_append(box)
+                log_normal_queue.append(box)
                 if log_inbox.idle:
                     log_inbox.idle = False
-                    ready(log_inbox.work)
+                    scheduler.ready.append(log_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
             else:
@@ -631,10 +621,10 @@ def outside_outbox(post, inboxes, scheduler):
             if not keeper_normal.offer(box):
                 late += ((keeper_normal, box),)
             if len(log_normal_queue) < log_normal.room:
-                log_normal_append(box)
+                log_normal_queue.append(box)
                 if log_inbox.idle:
                     log_inbox.idle = False
-                    ready(log_inbox.work)
+                    scheduler.ready.append(log_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
             else:
