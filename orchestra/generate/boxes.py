@@ -512,12 +512,22 @@ class _Generator:
                 self._refuse_if(self._misfit(shape, value, strict, typed))
 
     def _check_table(self, table: Table, value: str, *, strict: bool) -> None:
-        """Write the check of keys and values: pair by pair, but for values that are checked all at once."""
-        if self._told_by_type(table.value, strict) is None and self._flat(table.value, strict):
+        """Write the check of keys and values: pair by pair, but for values that are checked all at once.
+
+        Values are looked up by text: for the few entries that most dicts have, pairs take longer to make.
+        """
+        told = self._told_by_type(table.value, strict) is not None
+        if not told and self._flat(table.value, strict):
             self._check_all(table.key, value, strict=strict)
             self._check_all(table.value, f"{value}.values()", strict=strict)
             return
-        key, part = self.local.unique("key"), self.local.unique("part")
+        key = self.local.unique("key")
+        if told and self._told_by_type(table.key, strict) == {str}:
+            with self.writer.block(f"for {key} in {value}"):
+                self._check(table.key, key, strict=strict)
+                self._check(table.value, f"{value}[{key}]", strict=strict)
+            return
+        part = self.local.unique("part")
         with self.writer.block(f"for {key}, {part} in {value}.items()"):
             self._check(table.key, key, strict=strict)
             self._check(table.value, part, strict=strict)

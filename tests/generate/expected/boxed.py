@@ -150,10 +150,10 @@ def keeper_outbox(post, inboxes, scheduler):
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)
@@ -179,10 +179,10 @@ def keeper_outbox(post, inboxes, scheduler):
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)
@@ -278,10 +278,10 @@ def outside_outbox(post, inboxes, scheduler):
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)
@@ -317,10 +317,10 @@ def outside_outbox(post, inboxes, scheduler):
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)

@@ -52,10 +52,10 @@ def reader_outbox(post, inboxes, scheduler):
                 lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if lane.offer(box):
                 return True
@@ -64,10 +64,10 @@ def reader_outbox(post, inboxes, scheduler):
         if kind is Report and priority is None and overflow is None:
             try:
                 value = message.total
-                box = Box(codec_Report, encode(value)) if type(value) is int else None
+                box = Box(codec_Report, encode(value)) if type(value) is int else seal_Report(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Report(message)
             if ledger_normal.offer(box):
                 return True
@@ -106,10 +106,10 @@ def reader_outbox(post, inboxes, scheduler):
                 lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if lane.offer(box):
                 return True
@@ -118,10 +118,10 @@ def reader_outbox(post, inboxes, scheduler):
         if kind is Report and priority is None and overflow is None:
             try:
                 value = message.total
-                box = Box(codec_Report, encode(value)) if type(value) is int else None
+                box = Box(codec_Report, encode(value)) if type(value) is int else seal_Report(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Report(message)
             if ledger_normal.offer(box):
                 return True
@@ -545,10 +545,10 @@ def outside_outbox(post, inboxes, scheduler):
                 lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if lane.offer(box):
                 return True
@@ -557,10 +557,10 @@ def outside_outbox(post, inboxes, scheduler):
         if kind is Report and priority is None and overflow is None:
             try:
                 value = message.total
-                box = Box(codec_Report, encode(value)) if type(value) is int else None
+                box = Box(codec_Report, encode(value)) if type(value) is int else seal_Report(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Report(message)
             if ledger_normal.offer(box):
                 return True
@@ -599,10 +599,10 @@ def outside_outbox(post, inboxes, scheduler):
                 lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if lane.offer(box):
                 return True
@@ -611,10 +611,10 @@ def outside_outbox(post, inboxes, scheduler):
         if kind is Report and priority is None and overflow is None:
             try:
                 value = message.total
-                box = Box(codec_Report, encode(value)) if type(value) is int else None
+                box = Box(codec_Report, encode(value)) if type(value) is int else seal_Report(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Report(message)
             if ledger_normal.offer(box):
                 return True
