@@ -80,10 +80,8 @@ def reader_receiver(inbox):
                     normal.relieve()
                 break
             await inbox.rest()
-        if type(message) is Box:
-            codec = message.codec
-            build, decode = codec.build, codec.decode
-            message = build(decode(message.frame))
+        if type(message) is Box and message.codec is codec_Count:
+            message = Count(decode_Count(message.frame))
         elif message.__class__ in BOXES:
             message = message.codec.open(message)
         inbox.hold(message)
@@ -111,10 +109,8 @@ def reader_receiver(inbox):
                 normal.relieve()
         else:
             return inbox.nothing()
-        if type(message) is Box:
-            codec = message.codec
-            build, decode = codec.build, codec.decode
-            message = build(decode(message.frame))
+        if type(message) is Box and message.codec is codec_Count:
+            message = Count(decode_Count(message.frame))
         elif message.__class__ in BOXES:
             message = message.codec.open(message)
         inbox.hold(message)

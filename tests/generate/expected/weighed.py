@@ -256,10 +256,8 @@ def keeper_worker(inbox, ctx, actor, part):
                         normal.relieve()
                 else:
                     break
-                if type(message) is Box:
-                    codec = message.codec
-                    build, decode = codec.build, codec.decode
-                    message = build(decode(message.frame))
+                if type(message) is Box and message.codec is codec_Parcel:
+                    message = build_Parcel(decode_Parcel(message.frame))
                 elif message.__class__ in BOXES:
                     message = message.codec.open(message)
                 kind = message.__class__
@@ -348,10 +346,8 @@ def tally_worker(inbox, ctx, actor, part):
                     inbox.idle = True
                     yield parked
                     continue
-                if type(message) is Box:
-                    codec = message.codec
-                    build, decode = codec.build, codec.decode
-                    message = build(decode(message.frame))
+                if type(message) is Box and message.codec is codec_Count:
+                    message = Count(decode_Count(message.frame))
                 elif message.__class__ in BOXES:
                     message = message.codec.open(message)
                 yield from handle(ctx, message)
@@ -408,10 +404,8 @@ def ledger_worker(inbox, ctx, actor, part):
                 except IndexError:
                     continue  # a stop has taken it away
                 if message is not None:
-                    if type(message) is Box:
-                        codec = message.codec
-                        build, decode = codec.build, codec.decode
-                        message = build(decode(message.frame))
+                    if type(message) is Box and message.codec is codec_Report:
+                        message = Report(decode_Report(message.frame))
                     elif message.__class__ in BOXES:
                         message = message.codec.open(message)
                     handle(ctx, message)
@@ -471,10 +465,8 @@ def log_worker(inbox, ctx, actor, part):
                     budget -= 1
                 else:
                     break
-                if type(message) is Box:
-                    codec = message.codec
-                    build, decode = codec.build, codec.decode
-                    message = build(decode(message.frame))
+                if type(message) is Box and message.codec is codec_Parcel:
+                    message = build_Parcel(decode_Parcel(message.frame))
                 elif message.__class__ in BOXES:
                     message = message.codec.open(message)
                 handle(ctx, message)
