@@ -17,11 +17,11 @@ from orchestra.plan import LanePlan, Plan
 class Receipt:
     """How the entries of one inbox are taken.
 
-    `lanes` stand most urgent first; `opens` says whether an entry may be a box; `codec` is that of the only class
-    that is boxed for it, if boxes of it have no riders; `fairness` is after how many messages in a row a lower
-    lane has its turn; `circular` that messages may come back to their sender, so that it matters for the end
-    which tasks are still at work; `shared` that threads use the inbox too; `locked` that even who takes needs its
-    lock, because others may take too or several things are looked at.
+    `lanes` stand most urgent first; `opens` says whether an entry may be a box; `codec` is that of the only
+    class that is boxed for it, if boxes of it have no riders; `fairness` is after how many messages in a
+    row a lower lane has its turn; `circular` that messages may come back to their sender, so that it
+    matters for the end which tasks are still at work; `shared` that threads use the inbox too; `locked`
+    that even who takes needs its lock, because others may take too or several things are looked at.
     """
 
     name: str
