@@ -26,7 +26,7 @@ _LOCALS = (
     "following taken ctx actor part work serve budget scheduler ready turns allowed more parked "
     "doors find door queue entry seal value "
     "overflow late others signal error on_signal deadline_passed lock home "
-    "codec build decode"
+    "codec build decode batch count"
 ).split()
 
 

@@ -26,7 +26,7 @@ from orchestra.reply import Reply
 from orchestra.runtime.clock import Clock, Handle, seconds
 from orchestra.runtime.gridlock import Gridlocks
 from orchestra.runtime.inbox import Inbox
-from orchestra.runtime.lane import Lane, Ticket
+from orchestra.runtime.lane import Lane
 from orchestra.runtime.letters import DeadLetter
 from orchestra.runtime.part import Part
 from orchestra.runtime.pending import HandingOn, Pending, behind, pendings_of
@@ -35,6 +35,7 @@ from orchestra.runtime.scheduler import Scheduler
 from orchestra.runtime.strand import park
 from orchestra.runtime.telling import told, wrong_thread
 from orchestra.runtime.threads.inbox import held
+from orchestra.runtime.ticket import Ticket
 from orchestra.runtime.waits import Waits
 
 _WHY = {

@@ -17,7 +17,8 @@ from orchestra.box import BOXES
 from orchestra.errors import TooLarge
 from orchestra.plan import LanePlan
 from orchestra.runtime.clock import Clock
-from orchestra.runtime.lane import Gate, Lane, Surroundings, Ticket
+from orchestra.runtime.lane import Gate, Lane, Surroundings
+from orchestra.runtime.ticket import Ticket
 
 
 def size_of(entry: Any) -> int:
@@ -87,6 +88,7 @@ class ByteLane(Lane):
         if not self.displaces:
             return False
         size = size_of(entry)
+        self._around.interrupt()
         while self._let_go() + size > self.capacity_bytes or len(self.queue) >= self.capacity:
             oldest = self.queue.popleft()
             self.displaced += 1
@@ -146,8 +148,8 @@ class ByteLane(Lane):
             self.congested = self.stalled = False
         return self.held
 
-    def _join(self, entry: Any, *, first: bool = False) -> Ticket:
-        ticket = super()._join(entry, first=first)
+    def _join(self, entry: Any, *, directly: bool, first: bool = False) -> Ticket:
+        ticket = super()._join(entry, directly=directly, first=first)
         ticket.size = size_of(entry)
         return ticket
 

@@ -6,8 +6,9 @@ from orchestra.box import open_entry
 from orchestra.errors import Closed, Full
 from orchestra.runtime.alarms import Alarm
 from orchestra.runtime.jobs import Job, Tools
-from orchestra.runtime.lane import Lane, Ticket
+from orchestra.runtime.lane import Lane
 from orchestra.runtime.line import InLine
+from orchestra.runtime.ticket import Ticket
 
 
 class Delayed(Job):

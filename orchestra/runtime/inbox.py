@@ -16,12 +16,16 @@ from orchestra.priority import Priority
 from orchestra.runtime.bytelane import ByteLane
 from orchestra.runtime.clock import Clock
 from orchestra.runtime.fairness import Turns
-from orchestra.runtime.lane import Lane, Ticket
+from orchestra.runtime.lane import Lane
 from orchestra.runtime.pressure import Pressure
-from orchestra.runtime.scheduler import Scheduler, Step
+from orchestra.runtime.scheduler import BUDGET, Scheduler, Step
 from orchestra.runtime.short import EMPTY, Short
 from orchestra.runtime.strand import PARKED, Strand, breathe, park
+from orchestra.runtime.ticket import Ticket
 from orchestra.timer import Deadline
+
+_COURSE: Final = [*range(1, BUDGET + 1)]
+_NO_COURSE: Final[list[int]] = []
 
 _NONE: Final[dict[Any, Any]] = {}
 """What most inboxes have; where something is put, a dict of its own is made first."""
@@ -53,11 +57,14 @@ class Inbox:
     `asking` counts the asks of its subsystem that are not over. `current` is the message that its strand, or
     its thread, has received last, until that receives again; `in_hand` has those of other tasks that receive.
     `unhandled` is called with the one of a task that has ended by an error, or was cancelled, and with that.
+    `alert` says that there may be something else than messages to look at: signals, a lane that is pressed,
+    or the end; a receiver that looks at it instead of them calls `attend` then.
     """
 
     __slots__ = (
         "_blocks",
         "_bury",
+        "_course",
         "_errands",
         "_listeners",
         "_listening",
@@ -67,6 +74,7 @@ class Inbox:
         "_receivers",
         "_room_for_signals",
         "_told",
+        "alert",
         "asking",
         "current",
         "displaced",
@@ -124,6 +132,8 @@ class Inbox:
         self.in_hand: dict[asyncio.Task[Any], Any] = _NONE
         self.unhandled: Callable[[str, Any, BaseException], None] = lambda name, message, error: None
         self.failure: BaseException | None = None
+        self.alert = False
+        self._course: list[int] = _NO_COURSE
         self.idle = False
         self.parked = False
         self.serial = False
@@ -187,17 +197,24 @@ class Inbox:
     def signal(self, signal: Any) -> None:
         """Put a signal, whatever the capacity: the conductor waits afterwards, not before."""
         self.signals.append(signal)
+        self.interrupt()
         self._notify_listener()
 
     def order(self, order: Order) -> None:
         """Put an order in front of all signals."""
-        self.signals.appendleft(order)
+        self.keep_order(order)
         self._notify_listener()
+
+    def keep_order(self, order: Order) -> None:
+        """Put an order in front of all signals, for when the receiver looks at them by itself."""
+        self.signals.appendleft(order)
+        self.interrupt()
 
     def pass_deadline(self, deadline: Deadline) -> None:
         """Put a deadline that has passed in front of all signals, behind what the Actor itself ordered."""
         if not self.shut:
             self.signals.insert(self._in_front(Order), deadline)
+            self.interrupt()
             self._notify_listener()
 
     def closed(self, message: Any) -> Closed:
@@ -282,6 +299,23 @@ class Inbox:
                 self._listeners = Short()
             await self._wait_in(self._listeners)
 
+    def course(self, count: int) -> list[int]:
+        """The numbers of the messages to take in a row: to `count` or less, until something interrupts."""
+        self._course = course = _COURSE[:count]
+        return course
+
+    def interrupt(self) -> None:
+        """Something else than messages is to be looked at, before the next message."""
+        self.alert = True
+        self._course.clear()
+
+    def attend(self) -> None:
+        """Let in the senders that wait for room, and see whether anything is left to look at."""
+        for lane in self.lanes:
+            if lane.pressed:
+                lane.relieve()
+        self.alert = self.over or bool(self.signals) or any(lane.pressed for lane in self.lanes)
+
     def more(self) -> int:
         """How many messages to take before the next pause, with none now: 0 when others are to run first."""
         self.note_peaks()
@@ -351,7 +385,7 @@ class Inbox:
 
     def end(self) -> None:
         """No more can come: receivers take what is queued, then see the end."""
-        self.over = True
+        self.over = self.alert = True
         self._wake_all()
 
     def go_on(self) -> None:
@@ -369,6 +403,7 @@ class Inbox:
         for lane in self.lanes:
             lane.stop()
         self.over = self.silent = True
+        self.interrupt()
         self._wake_all()
 
     def keep(self, failure: BaseException | None) -> None:
@@ -386,6 +421,7 @@ class Inbox:
     def leave(self) -> None:
         """Nobody receives here any more; in a stop the lanes still accept what fits, and bury it."""
         self.over = self.silent = self.shut = True
+        self.interrupt()
         self.signals.clear()
         self._free_conductors()
         self._wake_all()
@@ -394,6 +430,7 @@ class Inbox:
         """In a forked child: take nothing, and have nothing. The messages are the parent's."""
         self.failure = failure
         self.over = self.silent = self.shut = True
+        self.interrupt()
         self.signals.clear()
         for lane in self.lanes:
             lane.disown()
@@ -454,6 +491,10 @@ class Inbox:
     def sends_itself(self) -> bool:
         """Whether the running task is the only receiver."""
         return self.serial and self.strand is not None and asyncio.current_task() is self.strand.task
+
+    def running_strand(self) -> Strand | None:
+        """The strand whose coroutine runs now, if it is one's."""
+        return self.scheduler.strands.get(asyncio.current_task())
 
     def taken_from(self, lane: Lane) -> int:
         """How many messages were taken from a lane."""

@@ -28,7 +28,9 @@ from orchestra.overflow import Block, BlockFirst, Drop, DropOldest, Overflow
 from orchestra.plan import LanePlan
 from orchestra.runtime.clock import Clock, Handle, LoopClock
 from orchestra.runtime.short import EMPTY, Short
+from orchestra.runtime.strand import Strand
 from orchestra.runtime.telling import wrong_thread
+from orchestra.runtime.ticket import StrandTicket, TaskTicket, Ticket
 
 
 class Gate(enum.Enum):
@@ -39,37 +41,11 @@ class Gate(enum.Enum):
     SHUT = enum.auto()
 
 
-class Ticket:
-    """The place of one waiting sender."""
-
-    __slots__ = ("due", "early", "first", "future", "given_up", "granted", "since", "size", "timer")
-
-    size: int
-    """The bytes that it needs; only in lanes that count them."""
-
-    def __init__(self, future: asyncio.Future[None], since: float, *, first: bool) -> None:
-        self.future = future
-        self.since = since
-        self.granted = False
-        """A place in the queue is kept for it."""
-        self.early = False
-        """It was granted and has woken, but a ticket in front of it has not put its message yet."""
-        self.given_up: str | None = None
-        """Why the message is dropped, when its sender is to wait no longer."""
-        self.first = first
-        """It is the one sender that waits under `BlockFirst`."""
-        self.due: float | None = None
-        """When its sender waits no longer."""
-        self.timer: Handle | None = None
-
-    def wake(self) -> None:
-        """Let its sender look what has become of it."""
-        if not self.future.done():
-            self.future.set_result(None)
-
-
 class Surroundings(Protocol):
     """What a lane needs of the inbox around it."""
+
+    alert: bool
+    """To be set when a lane is pressed."""
 
     @property
     def thread(self) -> int:
@@ -84,6 +60,9 @@ class Surroundings(Protocol):
     def arrived(self) -> None:
         """A message was put by a sender that found no room at first."""
 
+    def interrupt(self) -> None:
+        """The queue has become shorter, and nothing was taken."""
+
     def bury(self, entry: Any, reason: str) -> None:
         """An entry will never be handled."""
 
@@ -96,6 +75,10 @@ class Surroundings(Protocol):
 
     def sends_itself(self) -> bool:
         """Whether the running task is the only receiver."""
+        ...
+
+    def running_strand(self) -> Strand | None:
+        """The strand whose coroutine runs now, if it is one's."""
         ...
 
     def taken_from(self, lane: "Lane") -> int:
@@ -125,6 +108,9 @@ class Lane:
     `DropOldest` threw out, `dropped` the rest by reason. `evict_after` is in seconds of the clock, which is
     that of the loop where none is given.
     """
+
+    inline = True
+    """Whether a strand may wait for room without the event loop: no thread is concerned."""
 
     __slots__ = (
         "_around",
@@ -265,7 +251,7 @@ class Lane:
         """
         if get_ident() != self._around.thread:
             raise wrong_thread()
-        outcome = self.admit(entry, message, policy)
+        outcome = self.admit(entry, message, policy, directly=True)
         return outcome if isinstance(outcome, bool) else await self.redeem(outcome, entry, message)
 
     def put_now(self, entry: Any, message: Any, policy: Overflow | None = None) -> bool:
@@ -285,9 +271,12 @@ class Lane:
             case _:
                 raise Full(message, self.subsystem, self.priority)
 
-    def admit(self, entry: Any, message: Any, policy: Overflow | None = None) -> Ticket | bool:
+    def admit(
+        self, entry: Any, message: Any, policy: Overflow | None = None, *, directly: bool = False
+    ) -> Ticket | bool:
         """Put an entry now (True), drop it now (False), or join those who wait, with a ticket to redeem.
 
+        `directly` says that it is redeemed by who asks, in the running task; else any Task may.
         Raises `Full` or `Closed` with the message. A receiver that sends to itself gets `Full`, or drops,
         where it would wait: nobody would make room. A lane that is no longer open lets nobody join.
         """
@@ -298,16 +287,16 @@ class Lane:
         self.peak = max(self.peak, len(self.queue))
         match policy or self.policy:
             case Block():
-                return self._join_to_block(entry, message)
+                return self._join_to_block(entry, message, directly=directly)
             case Drop(wait_before_drop=wait):
-                return self._join_for(entry, wait)
+                return self._join_for(entry, wait, directly=directly)
             case DropOldest():
                 return self.displace(entry)
             case BlockFirst():
                 return (
                     self.drop("behind the first")
                     if self._first_waits()
-                    else self._join_to_block(entry, message, first=True)
+                    else self._join_to_block(entry, message, directly=directly, first=True)
                 )
             case _:
                 raise Full(message, self.subsystem, self.priority)
@@ -336,23 +325,37 @@ class Lane:
         Cancelling gives the place to the next.
         """
         try:
-            await ticket.future
+            await ticket.wait()
             while self._is_early(ticket):
-                await ticket.future
+                await ticket.wait()
         except BaseException:
-            self.withdraw(ticket)
+            self.abandon(ticket)
             raise
-        finally:
-            self.blocked_seconds += self._clock.time() - ticket.since
-            if ticket.timer is not None:
-                ticket.timer.cancel()
+        self._has_waited(ticket)
         return self._use(ticket, entry, message)
 
+    def claim(self, ticket: StrandTicket, entry: Any, message: Any) -> bool | None:
+        """As `redeem`, if the ticket was woken and it is its turn; None when it waits on."""
+        if not ticket.woken or self._is_early(ticket):
+            return None
+        self._has_waited(ticket)
+        return self._use(ticket, entry, message)
+
+    def abandon(self, ticket: Ticket) -> None:
+        """Wait no longer for a ticket that is not to be redeemed."""
+        self._has_waited(ticket)
+        self.withdraw(ticket)
+
+    def _has_waited(self, ticket: Ticket) -> None:
+        self.blocked_seconds += self._clock.time() - ticket.since
+        if ticket.timer is not None:
+            ticket.timer.cancel()
+
     def _is_early(self, ticket: Ticket) -> bool:
-        """Whether a ticket has woken before one that was granted earlier; then it waits in a new future."""
+        """Whether a ticket has woken before one that was granted earlier; then it waits anew."""
         if not ticket.granted or self._granted[0] is ticket:
             return False
-        ticket.future = self.loop.create_future()
+        ticket.renew()
         ticket.early = True
         return True
 
@@ -383,12 +386,15 @@ class Lane:
         if self._watchers is not None:
             self._tell_watchers()
 
+    def _press(self) -> None:
+        self.pressed = self._around.alert = True
+
     def watch(self, look: Callable[[], object]) -> None:
         """Call `look` once, within the receiver, when a message may have been taken."""
         if self._watchers is None:
             self._watchers = {}
         self._watchers[look] = None
-        self.pressed = True
+        self._press()
 
     def _tell_watchers(self) -> None:
         watchers, self._watchers = self._watchers, None
@@ -442,6 +448,7 @@ class Lane:
         self._gate = Gate.SHUT
         self.room = 0
         self.displaces = self.congested = self.stalled = False
+        self._around.interrupt()
         self.queue.clear()
 
     def withdraw(self, ticket: Ticket) -> None:
@@ -459,29 +466,31 @@ class Lane:
     def _first_waits(self) -> bool:
         return any(ticket.first for line in (self.waiting, self._granted) for ticket in line)
 
-    def _join(self, entry: Any, *, first: bool = False) -> Ticket:
-        ticket = self._ticket(first=first)
+    def _join(self, entry: Any, *, directly: bool, first: bool = False) -> Ticket:
+        ticket = self._ticket(directly=directly, first=first)
         if self.waiting is _NO_TICKETS:
             self.waiting = OrderedDict()
         self.waiting[ticket] = None
         self.room = 0
-        self.pressed = True
+        self._press()
         self.blocked += 1
         return ticket
 
-    def _join_to_block(self, entry: Any, message: Any, *, first: bool = False) -> Ticket | bool:
+    def _join_to_block(
+        self, entry: Any, message: Any, *, directly: bool, first: bool = False
+    ) -> Ticket | bool:
         if self._around.sends_itself():
             raise Full(message, self.subsystem, self.priority)
         if self.stalled:
             return self.drop("stalled")
         if self.evict_after is not None and self._watch is None:
             self._look_again(self._around.taken_from(self), 0)
-        ticket = self._join(entry, first=first)
+        ticket = self._join(entry, directly=directly, first=first)
         if self.evict_after is None:
             self._around.blocks(self, ticket)
         return ticket
 
-    def _join_for(self, entry: Any, wait: float) -> Ticket | bool:
+    def _join_for(self, entry: Any, wait: float, *, directly: bool) -> Ticket | bool:
         if self.congested:
             self.early += 1
             return False
@@ -491,13 +500,15 @@ class Lane:
             self.drop("waited")
             self._mark()
             return False
-        ticket = self._join(entry)
+        ticket = self._join(entry, directly=directly)
         ticket.due = ticket.since + wait
         self._set_timer(ticket, wait)
         return ticket
 
-    def _ticket(self, *, first: bool) -> Ticket:
-        return Ticket(self.loop.create_future(), self._clock.time(), first=first)
+    def _ticket(self, *, directly: bool, first: bool) -> Ticket:
+        if directly and (strand := self._around.running_strand()) is not None:
+            return StrandTicket(strand, self._clock.time(), first=first)
+        return TaskTicket(self.loop, self._clock.time(), first=first)
 
     def _set_timer(self, ticket: Ticket, wait: float) -> None:
         ticket.timer = self._clock.call_later(wait, partial(self._wait_ran_out, ticket))
@@ -508,7 +519,8 @@ class Lane:
             self._mark()
 
     def _mark(self) -> None:
-        self.congested = self.pressed = True
+        self.congested = True
+        self._press()
         if not self.episode:
             self.episode = True
             self._around.report(self, True)
@@ -534,7 +546,8 @@ class Lane:
         elif unchanged < 4:
             self._look_again(taken, unchanged)
         else:
-            self.stalled = self.pressed = True
+            self.stalled = True
+            self._press()
             for ticket in blocking:
                 if ticket in self.waiting:  # one that needs little may fit when one before it is let go
                     self._give_up(ticket, "stalled")
@@ -571,6 +584,7 @@ class Lane:
             ticket.wake()
 
     def _bury_all(self, reason: str) -> None:
+        self._around.interrupt()
         while self.queue:
             self._around.bury(self.queue.popleft(), reason)
             self.buried += 1

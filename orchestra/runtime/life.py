@@ -216,7 +216,12 @@ class Life:
                 if self._broke is not None:
                     raise self._broke
             elif part.serve is not None:
-                await part.serve()
+                strands = self._scheduler.strands
+                strands[self.task] = self.strand
+                try:
+                    await part.serve()
+                finally:
+                    del strands[self.task]
         except BaseException as raised:
             self._take(raised)
         await self._let_go()

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from orchestra.errors import Closed
-from orchestra.runtime.lane import Lane, Ticket
+from orchestra.runtime.lane import Lane
+from orchestra.runtime.ticket import Ticket
 
 Left = Callable[["InLine", bool | None], None]
 

@@ -187,7 +187,7 @@ class Part:
     def obey(self, order: Order) -> None:
         """After a failure from outside, nothing more is taken: it is as if the inbox had ended."""
         assert order is Order.FAIL
-        self.inbox.signals.appendleft(order)
+        self.inbox.keep_order(order)
         raise self.inbox.ended()
 
     # called by generated code
@@ -209,13 +209,13 @@ class Part:
         self.life.broke(error, message)
         return 0
 
-    def handle_other(self, message: Any) -> Any:
+    def handle_other(self, ctx: Any, message: Any) -> Any:
         """Handle an instance of a subclass of the types that have handlers."""
-        return self._handler(message)(self.ctx, message)
+        return self._handler(message)(ctx, message)
 
-    async def handle_other_async(self, message: Any) -> None:
+    async def handle_other_async(self, ctx: Any, message: Any) -> None:
         """Handle an instance of a subclass where some handlers are asynchronous."""
-        result = self._handler(message)(self.ctx, message)
+        result = self._handler(message)(ctx, message)
         if inspect.isawaitable(result):
             await result
 

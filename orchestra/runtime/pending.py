@@ -12,7 +12,8 @@ from orchestra.carrying import replies_of
 from orchestra.errors import NoReply
 from orchestra.messages import shown
 from orchestra.reply import Reply
-from orchestra.runtime.lane import Lane, Ticket
+from orchestra.runtime.lane import Lane
+from orchestra.runtime.ticket import Ticket
 
 
 class Keeper(Protocol):

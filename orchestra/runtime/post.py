@@ -5,7 +5,6 @@ subsystem that is only planned (`wip`), an explicit level for a receiver with on
 room in a broadcast, and every mistake.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import get_ident
 from typing import Any, Final, TypeAlias
@@ -21,14 +20,15 @@ from orchestra.plan import Plan, Route
 from orchestra.priority import Priority
 from orchestra.runtime.bytelane import ByteLane
 from orchestra.runtime.inbox import Inbox
-from orchestra.runtime.lane import Lane, Ticket
+from orchestra.runtime.lane import Lane
 from orchestra.runtime.pending import HandingOn, Keeper, pendings_of
+from orchestra.runtime.redeeming import Note, redeem_all
 from orchestra.runtime.telling import wrong_thread
+from orchestra.runtime.ticket import Ticket
 
 Places: TypeAlias = list[tuple[Lane, Any]]
 """The lanes that a message goes to, each with the entry that is put there."""
 
-Note: TypeAlias = Callable[[Lane, Ticket | bool], None]
 """What is told of each lane whether it took the message, or that the message waits there."""
 
 
@@ -154,16 +154,21 @@ class Post:
         """
         if len(places) == 1 and not others:
             lane, entry = places[0]
-            outcome = lane.admit(entry, message, overflow)
+            outcome = lane.admit(entry, message, overflow, directly=True)
             note(lane, outcome)
             if isinstance(outcome, Ticket):
                 outcome = await lane.redeem(outcome, entry, message)
                 note(lane, outcome)
             return outcome
-        offered = offer(places, lambda lane, entry: lane.admit(entry, message, overflow), note)
+        directly = all(lane.inline for lane, _ in places)
+
+        def admit(lane: Lane, entry: Any) -> Ticket | bool:
+            return lane.admit(entry, message, overflow, directly=directly)
+
+        offered = offer(places, admit, note)
         try:
             every = len(offered.tickets) == len(places) and not others
-            return decided(offered.outcome(await _redeem_all(offered.tickets, message, note), every=every))
+            return decided(offered.outcome(await redeem_all(offered.tickets, message, note), every=every))
         finally:
             del offered
 
@@ -405,27 +410,3 @@ def _not_permitted(lane: Lane, overflow: Any, message: Any) -> UndeclaredOverflo
             f"which does not permit {overflow!r} for one message"
         )
     return UndeclaredOverflow(text, message, lane.subsystem)
-
-
-async def _redeem_all(
-    tickets: list[tuple[Lane, Ticket, Any]], message: Any, note: Note
-) -> Sequence[bool | BaseException]:
-    """Wait for all the tickets, side by side; a lane that is closed meanwhile gives its `Closed`."""
-    waits = [_redeem(lane, ticket, entry, message, note) for lane, ticket, entry in tickets]
-    if len(waits) <= 1:
-        return [await wait for wait in waits]
-    try:
-        return await asyncio.gather(*waits, return_exceptions=True)
-    except BaseException:
-        for lane, ticket, _ in tickets:
-            lane.withdraw(ticket)  # one whose Task had not begun to wait knows nothing of the cancelling
-        raise
-
-
-async def _redeem(lane: Lane, ticket: Ticket, entry: Any, message: Any, note: Note) -> bool | Closed:
-    try:
-        taken = await lane.redeem(ticket, entry, message)
-    except Closed as closed:
-        return closed
-    note(lane, taken)
-    return taken

@@ -9,8 +9,12 @@ from collections import deque
 from collections.abc import Callable
 from threading import get_ident
 from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 from orchestra.runtime.telling import wrong_thread
+
+if TYPE_CHECKING:
+    from orchestra.runtime.strand import Strand
 
 Step = Callable[[int], int]
 
@@ -29,23 +33,43 @@ class Scheduler:
     the budget doubles, and after a callback that took twice its slice it begins anew, with one message.
     """
 
-    __slots__ = ("_loop", "awake", "began", "budget", "on_begin", "on_rest", "ready", "thread")
+    __slots__ = (
+        "_later",
+        "_loop",
+        "awake",
+        "began",
+        "budget",
+        "on_begin",
+        "on_rest",
+        "ready",
+        "strands",
+        "thread",
+    )
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self.thread = get_ident()
         self.budget = 1
         self.ready: deque[Step] = deque()
+        self._later: deque[Step] = deque()
         self.awake = False
         self.began = 0.0
         """When the present turn began, on the monotonic clock; 0.0 between turns."""
         self.on_begin: Callable[[], None] | None = None
         """Called once, and forgotten, when the next turn has begun."""
         self.on_rest: Callable[[], None] | None = None
+        self.strands: dict[asyncio.Task[Any] | None, Strand] = {}
+        """Those that serve by a coroutine, by their Tasks."""
 
     def add(self, step: Step) -> None:
         """Run a step at its turn."""
         self.ready.append(step)
+        if not self.awake:
+            self.rise()
+
+    def add_later(self, step: Step) -> None:
+        """Run a step when nothing else is ready, at the latest in the next callback."""
+        self._later.append(step)
         if not self.awake:
             self.rise()
 
@@ -96,8 +120,9 @@ class Scheduler:
         if self.on_begin is not None:
             self.begins()
         budget = self.budget
+        self._recall()
         try:
-            while ready:
+            while ready or self._recall():
                 budget = following()(budget)
                 if budget <= 0:
                     spent = monotonic() - began
@@ -110,8 +135,14 @@ class Scheduler:
                     budget = self.budget
         finally:
             self.began = 0.0
-            self.awake = bool(ready)
-            if ready:
+            self.awake = bool(ready or self._later)
+            if self.awake:
                 self._loop.call_soon(self._turn)
-        if self.on_rest is not None and not ready:
+        if self.on_rest is not None and not self.awake:
             self.on_rest()
+
+    def _recall(self) -> bool:
+        """Make those ready that stood back; False when there are none."""
+        self.ready.extend(self._later)
+        self._later.clear()
+        return bool(self.ready)

@@ -93,6 +93,7 @@ class Strand:
         "_scheduler",
         "_step",
         "_thrown",
+        "_waits",
         "context",
         "task",
     )
@@ -116,6 +117,7 @@ class Strand:
         self._handoff = _Handoff(loop)
         self.task: asyncio.Task[None] = loop.create_task(self._drive(), name=name, context=context)
         self._step: Step | None = None
+        self._waits = False
 
     @property
     def step(self) -> Step:
@@ -127,6 +129,23 @@ class Strand:
     def let_go(self) -> None:
         """It is not to be stepped for long: this gives back the memory for that."""
         self._step = None
+
+    async def rest(self) -> None:
+        """Park until `resume` is called; only its own coroutine may. It may also end for no reason."""
+        self._waits = True
+        try:
+            await park
+        finally:
+            self._waits = False
+
+    def resume(self) -> None:
+        """Let it go on when nothing else is ready, if it is in `rest`.
+
+        A sender that went on as soon as there is any room would change with the receiver each few messages.
+        """
+        if self._waits and self._scheduler is not None:
+            self._waits = False
+            self._scheduler.add_later(self.step)
 
     def where(self) -> str:
         """The place in the source where the coroutine is suspended; see `place_of`."""

@@ -9,11 +9,12 @@ from orchestra.errors import Closed, Full
 from orchestra.overflow import Block
 from orchestra.runtime.alarms import Alarm
 from orchestra.runtime.jobs import Job, Tools
-from orchestra.runtime.lane import Lane, Ticket
+from orchestra.runtime.lane import Lane
 from orchestra.runtime.line import InLine
 from orchestra.runtime.pending import HandingOn
 from orchestra.runtime.post import Places, Way
 from orchestra.runtime.telling import note, raise_soon
+from orchestra.runtime.ticket import Ticket
 from orchestra.timer import Missed
 
 

@@ -7,10 +7,12 @@ from typing import Any
 import attrs
 
 from orchestra.errors import Closed
-from orchestra.runtime.lane import Lane, Ticket
+from orchestra.runtime.lane import Lane
+from orchestra.runtime.strand import Strand
+from orchestra.runtime.ticket import Ticket
 
 
-@attrs.frozen
+@attrs.define
 class Surroundings:
     """Each thing that a lane asks or tells, as a function; most of them do nothing."""
 
@@ -24,4 +26,7 @@ class Surroundings:
     stalled: Callable[[Lane], None] = lambda lane: None
     blocks: Callable[[Lane, Ticket], None] = lambda lane, ticket: None
     displaced: Callable[[Any], None] | None = None
+    interrupt: Callable[[], None] = lambda: None
+    running_strand: Callable[[], Strand | None] = lambda: None
+    alert: bool = False
     thread: int = attrs.field(factory=get_ident)

@@ -11,13 +11,14 @@ from orchestra.plan import LanePlan
 from orchestra.runtime.clock import Clock
 from orchestra.runtime.forking import renew
 from orchestra.runtime.inbox import Inbox, Order
-from orchestra.runtime.lane import Lane, Ticket
+from orchestra.runtime.lane import Lane
 from orchestra.runtime.pressure import Pressure
 from orchestra.runtime.scheduler import Scheduler
 from orchestra.runtime.threads.bytelane import SharedByteLane
 from orchestra.runtime.threads.door import Bell, Door
 from orchestra.runtime.threads.home import Home
 from orchestra.runtime.threads.lane import SharedLane
+from orchestra.runtime.ticket import Ticket
 from orchestra.timer import Deadline
 
 

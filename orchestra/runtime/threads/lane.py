@@ -15,18 +15,19 @@ from orchestra.errors import Closed
 from orchestra.overflow import Overflow
 from orchestra.plan import LanePlan
 from orchestra.runtime.clock import Clock
-from orchestra.runtime.lane import Lane, Surroundings, Ticket
+from orchestra.runtime.lane import Lane, Surroundings
 from orchestra.runtime.threads.door import Bell, Door
 from orchestra.runtime.threads.home import home_here
+from orchestra.runtime.ticket import TaskTicket, Ticket
 
 
-class LoopTicket(Ticket):
+class LoopTicket(TaskTicket):
     """The place of a sender in the loop; whoever wakes it may be in a thread."""
 
     __slots__ = ("_door",)
 
-    def __init__(self, future: asyncio.Future[None], since: float, door: Door, *, first: bool) -> None:
-        super().__init__(future, since, first=first)
+    def __init__(self, loop: asyncio.AbstractEventLoop, since: float, door: Door, *, first: bool) -> None:
+        super().__init__(loop, since, first=first)
         self._door = door
 
     def wake(self) -> None:
@@ -42,7 +43,7 @@ class ThreadTicket(Ticket):
     __slots__ = ("_bell",)
 
     def __init__(self, bell: Bell, since: float, *, first: bool) -> None:
-        super().__init__(None, since, first=first)  # type: ignore[arg-type]  # a thread awaits no future
+        super().__init__(since, first=first)
         self._bell = bell
 
     def wake(self) -> None:
@@ -66,6 +67,8 @@ class SharedLane(Lane):
     Generated code holds `lock` while it looks at the room and puts. The receiver takes without it where no
     other policy than `DropOldest` is at work, so a queue may become shorter under the lock, never longer.
     """
+
+    inline = False
 
     __slots__ = ("_bell", "_door", "lock")
 
@@ -120,7 +123,7 @@ class SharedLane(Lane):
             finally:
                 self._bell = None
 
-    def claim(self, ticket: Ticket, entry: Any, message: Any) -> bool | None:
+    def claim_in_thread(self, ticket: Ticket, entry: Any, message: Any) -> bool | None:
         """Put the entry of a thread's ticket if it is its turn: as `redeem`; None when it waits on."""
         with self.lock:
             now = self._clock.time()
@@ -154,10 +157,10 @@ class SharedLane(Lane):
         with suppress(IndexError):  # the receiver was quicker
             super()._bury_all(reason)
 
-    def _ticket(self, *, first: bool) -> Ticket:
+    def _ticket(self, *, directly: bool, first: bool) -> Ticket:
         if self._bell is not None:
             return ThreadTicket(self._bell, self._clock.time(), first=first)
-        return LoopTicket(self.loop.create_future(), self._clock.time(), self._door, first=first)
+        return LoopTicket(self.loop, self._clock.time(), self._door, first=first)
 
     def _set_timer(self, ticket: Ticket, wait: float) -> None:
         if isinstance(ticket, LoopTicket):
@@ -207,7 +210,7 @@ def _redeemed(
     for place, (lane, ticket, entry) in enumerate(waits):
         if place not in results:
             try:
-                outcome = lane.claim(ticket, entry, message)
+                outcome = lane.claim_in_thread(ticket, entry, message)
             except Closed as closed:
                 results[place] = closed
             else:

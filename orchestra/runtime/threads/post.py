@@ -5,11 +5,12 @@ from typing import Any, cast
 
 from orchestra.overflow import Overflow
 from orchestra.priority import Priority
-from orchestra.runtime.lane import Lane, Ticket
+from orchestra.runtime.lane import Lane
 from orchestra.runtime.post import Places, Post, decided, offer
 from orchestra.runtime.threads.door import Bell, Door
 from orchestra.runtime.threads.home import Home
 from orchestra.runtime.threads.lane import SharedLane, redeem_in_thread
+from orchestra.runtime.ticket import Ticket
 
 
 class ThreadPost(Post):

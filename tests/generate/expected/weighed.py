@@ -235,43 +235,70 @@ def keeper_worker(inbox, ctx, actor, part):
 
     def work(budget):
         nonlocal normal_taken
-        allowed = budget
+        if inbox.alert or len(normal_queue) != 1:
+            return batch(budget)
+        message = take_normal()
+        normal_taken += 1
+        try:
+            if type(message) is Box and message.codec is codec_Parcel:
+                message = build_Parcel(decode_Parcel(message.frame))
+            elif message.__class__ in BOXES:
+                message = message.codec.open(message)
+            kind = message.__class__
+            if kind is Line:
+                on_line(ctx, message)
+            elif kind is Parcel:
+                handle(ctx, message)
+            else:
+                part.handle_other(ctx, message)
+        except BaseException as error:
+            return part.broke(error, message)
+        if inbox.alert or normal_queue:
+            return batch(budget - 1)
+        inbox.idle = True
+        return budget - 1
+
+    def batch(budget):
+        nonlocal normal_taken
+        message, count = None, 0
         try:
             while True:
-                if not budget:
-                    budget = inbox.more()
-                    if not budget:
-                        break
-                    allowed += budget
                 if signals:
                     message = None
                     signal = inbox.take_signal()
                     if signal is not None:
                         on_signal(ctx, signal)
                     continue
-                if normal_queue:
+                if not normal_queue:
+                    break
+                if not budget:
+                    budget = inbox.more()
+                    if not budget:
+                        break
+                for count in inbox.course(min(budget, len(normal_queue))):
                     message = take_normal()
-                    budget -= 1
                     if normal.pressed:
                         normal.relieve()
-                else:
-                    break
-                if type(message) is Box and message.codec is codec_Parcel:
-                    message = build_Parcel(decode_Parcel(message.frame))
-                elif message.__class__ in BOXES:
-                    message = message.codec.open(message)
-                kind = message.__class__
-                if kind is Line:
-                    on_line(ctx, message)
-                elif kind is Parcel:
-                    handle(ctx, message)
-                else:
-                    part.handle_other(message)
+                    if type(message) is Box and message.codec is codec_Parcel:
+                        message = build_Parcel(decode_Parcel(message.frame))
+                    elif message.__class__ in BOXES:
+                        message = message.codec.open(message)
+                    kind = message.__class__
+                    if kind is Line:
+                        on_line(ctx, message)
+                    elif kind is Parcel:
+                        handle(ctx, message)
+                    else:
+                        part.handle_other(ctx, message)
+                normal_taken += count
+                budget -= count
+                count = 0
         except BaseException as error:
-            normal_taken += allowed - budget
+            normal_taken += count
             return part.broke(error, message)
-        normal_taken += allowed - budget
-        if not budget:
+        if inbox.alert:
+            inbox.attend()
+        if signals or normal_queue:
             part.again()
         elif inbox.over:
             part.served()
@@ -448,35 +475,54 @@ def log_worker(inbox, ctx, actor, part):
 
     def work(budget):
         nonlocal normal_taken
-        allowed = budget
+        if inbox.alert or len(normal_queue) != 1:
+            return batch(budget)
+        message = take_normal()
+        normal_taken += 1
+        try:
+            if type(message) is Box and message.codec is codec_Parcel:
+                message = build_Parcel(decode_Parcel(message.frame))
+            elif message.__class__ in BOXES:
+                message = message.codec.open(message)
+            handle(ctx, message)
+        except BaseException as error:
+            return part.broke(error, message)
+        if inbox.alert or normal_queue:
+            return batch(budget - 1)
+        inbox.idle = True
+        return budget - 1
+
+    def batch(budget):
+        nonlocal normal_taken
+        message, count = None, 0
         try:
             while True:
-                if not budget:
-                    budget = inbox.more()
-                    if not budget:
-                        break
-                    allowed += budget
                 if signals:
                     message = None
                     inbox.take_signal()
                     continue
-                if normal_queue:
-                    message = take_normal()
-                    budget -= 1
-                else:
+                if not normal_queue:
                     break
-                if type(message) is Box and message.codec is codec_Parcel:
-                    message = build_Parcel(decode_Parcel(message.frame))
-                elif message.__class__ in BOXES:
-                    message = message.codec.open(message)
-                handle(ctx, message)
+                if not budget:
+                    budget = inbox.more()
+                    if not budget:
+                        break
+                for count in inbox.course(min(budget, len(normal_queue))):
+                    message = take_normal()
+                    if type(message) is Box and message.codec is codec_Parcel:
+                        message = build_Parcel(decode_Parcel(message.frame))
+                    elif message.__class__ in BOXES:
+                        message = message.codec.open(message)
+                    handle(ctx, message)
+                normal_taken += count
+                budget -= count
+                count = 0
         except BaseException as error:
-            normal_taken += allowed - budget
+            normal_taken += count
             return part.broke(error, message)
-        normal_taken += allowed - budget
-        if normal.pressed:
-            normal.relieve()
-        if not budget:
+        if inbox.alert:
+            inbox.attend()
+        if signals or normal_queue:
             part.again()
         elif inbox.over:
             part.served()

@@ -1,0 +1,134 @@
+"""The step of an Actor whose hooks and handlers are all plain functions.
+
+It handles up to a budget of messages and returns what is left of that. For one lane, into which no thread
+puts, there are two functions: `work` handles the one message that has come, as where single messages go to
+and fro, and leaves anything else to `batch`. Nobody else runs meanwhile, and what a handler does to the inbox
+that concerns them, the inbox tells: by its `alert`, and by cutting the course of the batch short.
+"""
+
+from orchestra.generate.handling import Handling
+from orchestra.generate.receiving import (
+    Receipt,
+    held,
+    write_count,
+    write_nonlocal,
+    write_open,
+    write_relief,
+    write_take,
+)
+from orchestra.generate.writer import Writer
+from orchestra.overflow import Block
+
+
+def write_work(writer: Writer, handling: Handling, receipt: Receipt) -> None:
+    """Write `work`."""
+    if receipt.sole and not receipt.shared:
+        _write_single(writer, handling, receipt)
+        writer.line()
+        _write_batch(writer, handling, receipt)
+    else:
+        _write_any(writer, handling, receipt)
+
+
+def _write_single(writer: Writer, handling: Handling, receipt: Receipt) -> None:
+    (name,) = receipt.names
+    with writer.block("def work(budget)"):
+        write_nonlocal(writer, receipt)
+        with writer.block(f"if inbox.alert or len({name}_queue) != 1"):
+            writer.line("return batch(budget)")
+        writer.line(f"message = take_{name}()")
+        writer.line(f"{name}_taken += 1")
+        with writer.block("try"):
+            write_open(writer, receipt)
+            handling.write_message(writer)
+        with writer.block("except BaseException as error"):
+            writer.line("return part.broke(error, message)")
+        with writer.block(f"if inbox.alert or {name}_queue"):
+            writer.line("return batch(budget - 1)")
+        writer.line("inbox.idle = True")
+        writer.line("return budget - 1")
+
+
+def _write_batch(writer: Writer, handling: Handling, receipt: Receipt) -> None:
+    (name,) = receipt.names
+    (lane,) = receipt.lanes
+    with writer.block("def batch(budget)"):
+        write_nonlocal(writer, receipt)
+        writer.line("message, count = None, 0")
+        with writer.block("try"):
+            with writer.block("while True"):
+                _write_signal(writer, handling)
+                with writer.block(f"if not {name}_queue"):
+                    writer.line("break")
+                _write_more(writer)
+                with writer.block(f"for count in inbox.course(min(budget, len({name}_queue)))"):
+                    writer.line(f"message = take_{name}()")
+                    if not isinstance(lane.overflow, Block):
+                        with writer.block(f"if {name}.pressed"):
+                            writer.line(f"{name}.relieve()")
+                    write_open(writer, receipt)
+                    handling.write_message(writer)
+                writer.line(f"{name}_taken += count")
+                writer.line("budget -= count")
+                writer.line("count = 0")
+        with writer.block("except BaseException as error"):
+            writer.line(f"{name}_taken += count")
+            writer.line("return part.broke(error, message)")
+        with writer.block("if inbox.alert"):
+            writer.line("inbox.attend()")
+        with writer.block(f"if signals or {name}_queue"):
+            writer.line("part.again()")
+        with writer.block("elif inbox.over"):
+            writer.line("part.served()")
+        with writer.block("else"):
+            writer.line("inbox.idle = True")
+        writer.line("return budget")
+
+
+def _write_any(writer: Writer, handling: Handling, receipt: Receipt) -> None:
+    """Write the step for several lanes, or for an inbox that threads put into."""
+    with writer.block("def work(budget)"):
+        write_nonlocal(writer, receipt)
+        write_count(writer, receipt, begin=True)
+        with writer.block("try"):
+            with writer.block("while budget" if receipt.shared else "while True"):
+                if not receipt.shared:
+                    _write_more(writer)
+                _write_signal(writer, handling)
+                with held(writer, receipt):
+                    write_take(writer, receipt, "if", batch=True, paced="budget -= 1")
+                    with writer.block("else"):
+                        writer.line("break")
+                write_open(writer, receipt)
+                handling.write_message(writer)
+        with writer.block("except BaseException as error"):
+            write_count(writer, receipt, begin=False)
+            writer.line("return part.broke(error, message)")
+        write_count(writer, receipt, begin=False)
+        write_relief(writer, receipt)
+        with writer.block("if not budget"):
+            writer.line("part.again()")
+        with writer.block("elif inbox.over"):
+            writer.line("part.served()")
+        if receipt.shared:
+            with writer.block("elif not inbox.sleeps()"):
+                writer.line("part.again()")
+        else:
+            with writer.block("else"):
+                writer.line("inbox.idle = True")
+        writer.line("return budget")
+
+
+def _write_signal(writer: Writer, handling: Handling) -> None:
+    with writer.block("if signals"):
+        writer.line("message = None")
+        handling.write_signal(writer)
+        writer.line("continue")
+
+
+def _write_more(writer: Writer) -> None:
+    """Write going on after a batch while nobody else is ready. Threads that wait are let in after each."""
+    with writer.block("if not budget"):
+        writer.line("budget = inbox.more()")
+        with writer.block("if not budget"):
+            writer.line("break")
