@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from threading import get_ident
 
 from orchestra.box import Box, Codec
+from orchestra.errors import BoxError
 from orchestra.generate.boxes import encode
 from orchestra.generate.names import kind_name, lane_name
 from orchestra.generate.writer import Writer
@@ -351,10 +352,10 @@ def _write_box(writer: Writer, codec: Codec) -> None:
     packed = f"{box}({known}, {writer.bind(encode, 'encode')}(value))"
     with writer.block("try"):
         writer.line(f"value = message.{field}")
-        writer.line(f"box = {packed} if type(value) is {_kind(writer, kind)} else None")
+        writer.line(f"box = {packed} if type(value) is {_kind(writer, kind)} else {seal}(message)")
+    with writer.block(f"except {writer.bind(BoxError, 'BoxError')}"):
+        writer.line("raise")
     with writer.block("except Exception"):
-        writer.line("box = None")
-    with writer.block("if box is None"):
         writer.line(f"box = {seal}(message)")
 
 

@@ -105,7 +105,7 @@ def _write(writer: Writer, plan: Plan, codecs: Codecs) -> Iterator[tuple[str, st
             yield from _write_subsystem(writer, plan, codecs, subsystem)
     yield _outbox(writer, plan, codecs, OUTSIDE, "the outside", tuple(plan.routes))
     if plan.outgoing:
-        yield _receiver(writer, Receipt.of(plan, OUTGOING, outgoing_lanes(plan)))
+        yield _receiver(writer, Receipt.of(plan, codecs, OUTGOING, outgoing_lanes(plan)))
 
 
 def _write_subsystem(
@@ -113,7 +113,7 @@ def _write_subsystem(
 ) -> Iterator[tuple[str, str, str]]:
     kinds = tuple(class_of(message) for message in subsystem.sends)
     yield _outbox(writer, plan, codecs, subsystem.name, subsystem.name, kinds)
-    receipt = Receipt.of(plan, subsystem.name, subsystem.lanes, subsystem.fairness)
+    receipt = Receipt.of(plan, codecs, subsystem.name, subsystem.lanes, subsystem.fairness)
     if subsystem.style is Style.RUN:
         yield _receiver(writer, receipt, threaded=subsystem.blocking)
     elif subsystem.made_at_start:

@@ -76,10 +76,8 @@ def reader_receiver(inbox):
                     normal.relieve()
                 break
             await inbox.rest()
-        if type(message) is Box:
-            codec = message.codec
-            build, decode = codec.build, codec.decode
-            message = build(decode(message.frame))
+        if type(message) is Box and message.codec is codec_Count:
+            message = Count(decode_Count(message.frame))
         elif message.__class__ in BOXES:
             message = message.codec.open(message)
         inbox.hold(message)
@@ -107,10 +105,8 @@ def reader_receiver(inbox):
                 normal.relieve()
         else:
             return inbox.nothing()
-        if type(message) is Box:
-            codec = message.codec
-            build, decode = codec.build, codec.decode
-            message = build(decode(message.frame))
+        if type(message) is Box and message.codec is codec_Count:
+            message = Count(decode_Count(message.frame))
         elif message.__class__ in BOXES:
             message = message.codec.open(message)
         inbox.hold(message)
@@ -145,10 +141,10 @@ def keeper_outbox(post, inboxes, scheduler):
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)
@@ -174,10 +170,10 @@ def keeper_outbox(post, inboxes, scheduler):
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)
@@ -286,10 +282,10 @@ def outside_outbox(post, inboxes, scheduler):
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)
@@ -325,10 +321,10 @@ def outside_outbox(post, inboxes, scheduler):
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)

@@ -50,10 +50,10 @@ def reader_outbox(post, inboxes, scheduler):
                 lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if lane.offer(box):
                 return True
@@ -62,10 +62,10 @@ def reader_outbox(post, inboxes, scheduler):
         if kind is Report and priority is None and overflow is None:
             try:
                 value = message.total
-                box = Box(codec_Report, encode(value)) if type(value) is int else None
+                box = Box(codec_Report, encode(value)) if type(value) is int else seal_Report(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Report(message)
             if ledger_normal.offer(box):
                 return True
@@ -104,10 +104,10 @@ def reader_outbox(post, inboxes, scheduler):
                 lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if lane.offer(box):
                 return True
@@ -116,10 +116,10 @@ def reader_outbox(post, inboxes, scheduler):
         if kind is Report and priority is None and overflow is None:
             try:
                 value = message.total
-                box = Box(codec_Report, encode(value)) if type(value) is int else None
+                box = Box(codec_Report, encode(value)) if type(value) is int else seal_Report(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Report(message)
             if ledger_normal.offer(box):
                 return True
@@ -236,10 +236,8 @@ def keeper_worker(inbox, ctx, actor, part):
         message = normal_queue.popleft()
         normal_taken += 1
         try:
-            if type(message) is Box:
-                codec = message.codec
-                build, decode = codec.build, codec.decode
-                message = build(decode(message.frame))
+            if type(message) is Box and message.codec is codec_Parcel:
+                message = build_Parcel(decode_Parcel(message.frame))
             elif message.__class__ in BOXES:
                 message = message.codec.open(message)
             kind = message.__class__
@@ -277,10 +275,8 @@ def keeper_worker(inbox, ctx, actor, part):
                     message = normal_queue.popleft()
                     if normal.pressed:
                         normal.relieve()
-                    if type(message) is Box:
-                        codec = message.codec
-                        build, decode = codec.build, codec.decode
-                        message = build(decode(message.frame))
+                    if type(message) is Box and message.codec is codec_Parcel:
+                        message = build_Parcel(decode_Parcel(message.frame))
                     elif message.__class__ in BOXES:
                         message = message.codec.open(message)
                     kind = message.__class__
@@ -371,10 +367,8 @@ def tally_worker(inbox, ctx, actor, part):
                     inbox.idle = True
                     yield parked
                     continue
-                if type(message) is Box:
-                    codec = message.codec
-                    build, decode = codec.build, codec.decode
-                    message = build(decode(message.frame))
+                if type(message) is Box and message.codec is codec_Count:
+                    message = Count(decode_Count(message.frame))
                 elif message.__class__ in BOXES:
                     message = message.codec.open(message)
                 yield from handle(ctx, message)
@@ -430,10 +424,8 @@ def ledger_worker(inbox, ctx, actor, part):
                 except IndexError:
                     continue  # a stop has taken it away
                 if message is not None:
-                    if type(message) is Box:
-                        codec = message.codec
-                        build, decode = codec.build, codec.decode
-                        message = build(decode(message.frame))
+                    if type(message) is Box and message.codec is codec_Report:
+                        message = Report(decode_Report(message.frame))
                     elif message.__class__ in BOXES:
                         message = message.codec.open(message)
                     handle(ctx, message)
@@ -480,10 +472,8 @@ def log_worker(inbox, ctx, actor, part):
         message = normal_queue.popleft()
         normal_taken += 1
         try:
-            if type(message) is Box:
-                codec = message.codec
-                build, decode = codec.build, codec.decode
-                message = build(decode(message.frame))
+            if type(message) is Box and message.codec is codec_Parcel:
+                message = build_Parcel(decode_Parcel(message.frame))
             elif message.__class__ in BOXES:
                 message = message.codec.open(message)
             handle(ctx, message)
@@ -511,10 +501,8 @@ def log_worker(inbox, ctx, actor, part):
                         break
                 for count in inbox.course(min(budget, len(normal_queue))):
                     message = normal_queue.popleft()
-                    if type(message) is Box:
-                        codec = message.codec
-                        build, decode = codec.build, codec.decode
-                        message = build(decode(message.frame))
+                    if type(message) is Box and message.codec is codec_Parcel:
+                        message = build_Parcel(decode_Parcel(message.frame))
                     elif message.__class__ in BOXES:
                         message = message.codec.open(message)
                     handle(ctx, message)
@@ -585,10 +573,10 @@ def outside_outbox(post, inboxes, scheduler):
                 lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if lane.offer(box):
                 return True
@@ -597,10 +585,10 @@ def outside_outbox(post, inboxes, scheduler):
         if kind is Report and priority is None and overflow is None:
             try:
                 value = message.total
-                box = Box(codec_Report, encode(value)) if type(value) is int else None
+                box = Box(codec_Report, encode(value)) if type(value) is int else seal_Report(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Report(message)
             if ledger_normal.offer(box):
                 return True
@@ -639,10 +627,10 @@ def outside_outbox(post, inboxes, scheduler):
                 lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if lane.offer(box):
                 return True
@@ -651,10 +639,10 @@ def outside_outbox(post, inboxes, scheduler):
         if kind is Report and priority is None and overflow is None:
             try:
                 value = message.total
-                box = Box(codec_Report, encode(value)) if type(value) is int else None
+                box = Box(codec_Report, encode(value)) if type(value) is int else seal_Report(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Report(message)
             if ledger_normal.offer(box):
                 return True
