@@ -2,8 +2,8 @@
 
 import attrs
 
-from benchmarks.fanout import app_class, publish_ns
-from benchmarks.parts import send
+from benchmarks.fanout import publish_ns
+from benchmarks.parts import send, wired
 from benchmarks.parts.section import Section
 from benchmarks.parts.steps import Step
 
@@ -16,7 +16,7 @@ def _shared(step: Step) -> Step:
 
 
 def _whole(count: int) -> float:
-    return publish_ns(app_class(SUBSCRIBERS), SUBSCRIBERS, count // SUBSCRIBERS)
+    return publish_ns(wired.published(SUBSCRIBERS), SUBSCRIBERS, count // SUBSCRIBERS)
 
 
 FANOUT = Section(
@@ -32,5 +32,10 @@ FANOUT = Section(
         ),
         *(send.ROOM, send.IDLE, send.PUT_AND_TAKE, *send.BATCHES, send.HANDLE, send.COUNT),
     ],
+    together=attrs.evolve(
+        send.SEND.together,
+        each=send.SEND.together.each * SUBSCRIBERS,
+        around=wired.to_many(SUBSCRIBERS),
+    ),
     whole={"for a subscriber, whole": _whole},
 )

@@ -1,14 +1,15 @@
 """A hop of a ring: a handler gets a token and sends another one, which wakes the next subsystem."""
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 
 from benchmarks import loops
+from benchmarks.parts import wired
 from benchmarks.parts.section import Section
 from benchmarks.parts.send import AWAIT, CALL, CLASS, HANDLE, PUT_AND_TAKE, ROOM
 from benchmarks.parts.standins import BATCH
 from benchmarks.parts.steps import Step
-from benchmarks.ring import HOPS, MakeMessage, MakeStation, Ring, asynchronous, synchronous
+from benchmarks.ring import HOPS, MakeMessage, MakeStation, asynchronous, synchronous
 
 READ = Step("what the handler does: it reads", "number = message.value\nif number:\n    pass", needed=True)
 MAKE = Step("make the next message", "make(number - 1)", needed=True)
@@ -64,15 +65,13 @@ ASYNCHRONOUS = (
 """The same where the handler is a coroutine."""
 
 
-@cache
-def _ring(size: int, station: Callable[[MakeMessage], MakeStation]) -> Ring:
-    made = Ring(size, station)
-    made.decorate()
-    return made
+def _together(station: Callable[[MakeMessage], MakeStation], *, coroutines: bool) -> Step:
+    code = "if turn:\n    budget = following()(32)\n    if budget <= 0:\n        pass"
+    return Step("", code, around=wired.in_ring(station, coroutines=coroutines))
 
 
 def _hop_ns(size: int, station: Callable[[MakeMessage], MakeStation], count: int) -> float:
-    return loops.run(_ring(size, station).ns_a_hop(max(1, count // HOPS)))
+    return loops.run(wired.ring_of(size, station).ns_a_hop(max(1, count // HOPS)))
 
 
 def _wholes(station: Callable[[MakeMessage], MakeStation]) -> dict[str, Callable[[int], float]]:
@@ -83,6 +82,7 @@ HOP = Section(
     name="a hop",
     title="a hop between synchronous Actors",
     steps=[READ, MAKE, CALL, CLASS, ROOM, PUT_AND_TAKE, WAKE, TURN, CLOCK, *SYNCHRONOUS],
+    together=_together(synchronous, coroutines=False),
     whole=_wholes(synchronous),
 )
 
@@ -90,5 +90,6 @@ ASYNC_HOP = Section(
     name="an asynchronous hop",
     title="a hop between asynchronous Actors",
     steps=[READ, MAKE, AWAIT, CLASS, ROOM, PUT_AND_TAKE, WAKE, TURN, CLOCK, *ASYNCHRONOUS],
+    together=_together(asynchronous, coroutines=True),
     whole=_wholes(asynchronous),
 )

@@ -22,6 +22,7 @@ def made(loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
     inbox = standins.Inbox((standins.Lane(queue),), turns, step)
     actor, parked, life = standins.Actor(), object(), standins.lives(None)
     life.send(None)
+    task = loop.create_future()
     return {
         **ways.made(loop, inbox.lanes[0], inbox),
         "queue": queue,
@@ -29,7 +30,7 @@ def made(loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
         "take": queue.popleft,
         "one": one,
         "full": full,
-        "signals": deque(),
+        "signals": inbox.signals,
         "lane": inbox.lanes[0],
         "inbox": inbox,
         "scheduler": turns,
@@ -40,9 +41,9 @@ def made(loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
         "run": context.run,
         "resume": life.send,
         "parked": parked,
-        "strand": standins.Strand(standins.Handoff()),
+        "strand": standins.Strand(standins.Handoff(), context, task),
         "loop": loop,
-        "task": loop.create_future(),
+        "task": task,
         "enter": asyncio._enter_task,
         "leave": asyncio._leave_task,
         "monotonic": monotonic,

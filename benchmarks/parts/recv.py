@@ -1,5 +1,6 @@
 """A message to a subsystem that awaits `ctx.recv()` in a loop of its own."""
 
+from benchmarks.parts import wired
 from benchmarks.parts.section import Section
 from benchmarks.parts.send import AWAIT, CLASS, IDLE, LOOP, MAKE, PUT_AND_TAKE, ROOM
 from benchmarks.parts.standins import BATCH
@@ -29,5 +30,12 @@ RECV = Section(
         ),
         Step("what the receiver does: it counts", "number -= 1\nif number:\n    pass", needed=True),
     ],
+    together=Step(
+        "",
+        "for _ in capacity:\n    await sender.send(make(value))\n"
+        "for _ in capacity:\n    number -= 1\n    await receiver.recv()",
+        each=len(wired.CAPACITY),
+        around=wired.to_receiver,
+    ),
     whole={"a send and a recv, whole": to_receiver_ns},
 )

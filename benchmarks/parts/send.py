@@ -1,6 +1,7 @@
 """A send to a synchronous Actor, awaited or not: the sender fills the queue, the receiver takes batches."""
 
 from benchmarks.messages import U8
+from benchmarks.parts import wired
 from benchmarks.parts.section import Section
 from benchmarks.parts.standins import BATCH
 from benchmarks.parts.steps import Step
@@ -36,10 +37,18 @@ BATCHES = (
 )
 """What is done for a batch of messages."""
 
+HANDLED = "while turn:\n    budget = following()(32)\n    if budget <= 0:\n        pass"
+
 SEND = Section(
     name="a send",
     title="a send to a synchronous Actor",
     steps=[LOOP, MAKE, AWAIT, CLASS, ROOM, IDLE, PUT_AND_TAKE, *BATCHES, HANDLE, COUNT],
+    together=Step(
+        "",
+        f"for _ in capacity:\n    await sender.send(make(value))\n{HANDLED}",
+        each=len(wired.CAPACITY),
+        around=wired.to_handler,
+    ),
     whole={"a send, whole": lambda count: to_handler_ns(ToHandler, U8, 7, count)},
 )
 
@@ -50,5 +59,11 @@ TRY_SEND = Section(
         Step("the loop of the sender", "number -= 1\nif number:\n    pass", needed=True),
         *(MAKE, CALL, CLASS, ROOM, IDLE, PUT_AND_TAKE, *BATCHES, HANDLE, COUNT),
     ],
+    together=Step(
+        "",
+        f"for _ in capacity:\n    number -= 1\n    sender.try_send(make(value))\n{HANDLED}",
+        each=len(wired.CAPACITY),
+        around=wired.to_handler,
+    ),
     whole={"a try_send, whole": tried_to_handler_ns},
 )

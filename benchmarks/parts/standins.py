@@ -1,18 +1,28 @@
 """What stands for the parts of an orchestra in the steps: the same attributes, and little code."""
 
+import asyncio
+import contextvars
 from collections import deque
 from collections.abc import Awaitable, Callable
 from time import monotonic
 from types import coroutine
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
+
+from orchestra.priority import Priority
+from orchestra.runtime.strand import PARKED, breathe
 
 BATCH = 32
 """Messages between two looks at the clock."""
 
 _COURSE = [*range(1, BATCH + 1)]
 _SLICE = 0.002
+
+
+def nothing(budget: int) -> int:
+    """A step that has nothing to do."""
+    return budget
 
 
 @attrs.define(eq=False)
@@ -29,7 +39,7 @@ class Turns:
 
     ready: deque[Any]
     awake: bool = True
-    began: float = 1e18
+    began: float = 1e18  # so that the time is never up
     budget: int = BATCH
 
     def more(self) -> int:
@@ -44,12 +54,19 @@ class Turns:
 class Inbox:
     lanes: tuple[Lane, ...]
     scheduler: Turns
-    work: Callable[[int], int]
+    work: Callable[[int], int] = nothing
+    signals: deque[Any] = attrs.Factory(deque)
     idle: bool = False
     alert: bool = False
     over: bool = False
     current: Any = None
     _course: list[int] = _COURSE
+
+    PARKED: ClassVar = PARKED
+
+    @property
+    def by_priority(self) -> dict[Priority, Lane]:
+        return {Priority.NORMAL: self.lanes[0]}
 
     def course(self, count: int) -> list[int]:
         self._course = course = _COURSE[:count]
@@ -61,6 +78,19 @@ class Inbox:
                 lane.peak = len(lane.queue)
         return self.scheduler.more()
 
+    async def breathe(self) -> int:
+        self.scheduler.ready.append(self.work)
+        await breathe
+        return self.scheduler.budget
+
+
+@attrs.define(eq=False)
+class Part:
+    _inbox: Inbox
+
+    def again(self) -> None:
+        self._inbox.scheduler.ready.append(self._inbox.work)
+
 
 @attrs.define(eq=False)
 class Handoff:
@@ -70,6 +100,8 @@ class Handoff:
 @attrs.define(eq=False)
 class Strand:
     _handoff: Handoff
+    context: contextvars.Context
+    task: asyncio.Future[None]
 
 
 @attrs.define(eq=False)
@@ -78,7 +110,7 @@ class Ctx:
 
     send: Callable[..., Awaitable[bool]]
     try_send: Callable[..., bool]
-    recv: Callable[[], Awaitable[None]]
+    recv: Any = None
 
 
 class Actor:
@@ -104,11 +136,6 @@ def try_send(message: Any, priority: Any = None, overflow: Any = None) -> bool:
 
 async def recv() -> None:
     pass
-
-
-def nothing(budget: int) -> int:
-    """A step that has nothing to do."""
-    return budget
 
 
 @coroutine

@@ -1,7 +1,7 @@
 """One step of the generated code alone: its nanoseconds in a loop, less those of the loop."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import coroutine
 from typing import Any, TypeAlias
 
@@ -20,7 +20,8 @@ Timed: TypeAlias = Callable[[Iterable[int]], Coroutine[Any, Any, int]]
 class Step:
     """A step and its code, which stands for `each` messages.
 
-    `less` is code that is part of it and does not count. `needed` says that no library could leave it out.
+    `less` is code that is part of it and does not count. `needed` says that no library could leave it out;
+    `around` makes further names for it.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Step:
     each: int = 1
     less: str = "pass"
     needed: bool = False
+    around: Callable[[asyncio.AbstractEventLoop], Mapping[str, Any]] = lambda loop: {}
 
 
 _AROUND = """
@@ -63,16 +65,17 @@ def step_ns(step: Step, count: int) -> float:
     loop = asyncio.new_event_loop()
     asyncio.events._set_running_loop(loop)
     try:
-        known = names.made(loop)
+        runs = max(1, count // step.each)
+        known = {**names.made(loop), **step.around(loop)}
         whole, less = (_timed(code, known) for code in (step.code, step.less))
-        return (_best(whole, count) - _best(less, count)) / step.each
+        return (_best(whole, runs) - _best(less, runs)) / step.each
     finally:
         asyncio.events._set_running_loop(None)
         loop.close()
 
 
-def _best(timed: Timed, count: int) -> float:
-    return min(_spent(timed(range(count))) for _ in range(REPEATS)) / count
+def _best(timed: Timed, runs: int) -> float:
+    return min(_spent(timed(range(runs))) for _ in range(REPEATS)) / runs
 
 
 def _spent(run: Coroutine[Any, Any, int]) -> int:
