@@ -20,7 +20,7 @@ def _whole(count: int) -> float:
 
 
 FANOUT = Section(
-    name="a subscriber",
+    name="fanout",
     title="a message to eight subscribers, for each of them",
     steps=[
         *map(_shared, (send.LOOP, send.MAKE, send.AWAIT, send.CLASS)),

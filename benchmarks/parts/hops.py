@@ -79,7 +79,7 @@ def _wholes(station: Callable[[MakeMessage], MakeStation]) -> dict[str, Callable
 
 
 HOP = Section(
-    name="a hop",
+    name="hop",
     title="a hop between synchronous Actors",
     steps=[READ, MAKE, CALL, CLASS, ROOM, PUT_AND_TAKE, WAKE, TURN, CLOCK, *SYNCHRONOUS],
     together=_together(synchronous, coroutines=False),
@@ -87,7 +87,7 @@ HOP = Section(
 )
 
 ASYNC_HOP = Section(
-    name="an asynchronous hop",
+    name="async_hop",
     title="a hop between asynchronous Actors",
     steps=[READ, MAKE, AWAIT, CLASS, ROOM, PUT_AND_TAKE, WAKE, TURN, CLOCK, *ASYNCHRONOUS],
     together=_together(asynchronous, coroutines=True),

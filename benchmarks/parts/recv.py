@@ -8,7 +8,7 @@ from benchmarks.parts.steps import Step
 from benchmarks.send import to_receiver_ns
 
 RECV = Section(
-    name="a recv",
+    name="recv",
     title="a send to `await ctx.recv()`",
     steps=[
         *(LOOP, MAKE, AWAIT, CLASS, ROOM, IDLE, PUT_AND_TAKE),

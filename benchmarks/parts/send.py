@@ -40,7 +40,7 @@ BATCHES = (
 HANDLED = "while turn:\n    budget = following()(32)\n    if budget <= 0:\n        pass"
 
 SEND = Section(
-    name="a send",
+    name="send",
     title="a send to a synchronous Actor",
     steps=[LOOP, MAKE, AWAIT, CLASS, ROOM, IDLE, PUT_AND_TAKE, *BATCHES, HANDLE, COUNT],
     together=Step(
@@ -53,7 +53,7 @@ SEND = Section(
 )
 
 TRY_SEND = Section(
-    name="a try_send",
+    name="try_send",
     title="a try_send to a synchronous Actor",
     steps=[
         Step("the loop of the sender", "number -= 1\nif number:\n    pass", needed=True),

@@ -25,7 +25,7 @@ TRIED = (
 def group(count: int) -> Group:
     """The ways, each measured `count` times."""
     return Group(
-        name="other ways",
+        name="tried",
         title="other ways to send",
         unit="ns",
         cases=[Case(step.name, partial(step_ns, step, count)) for step in TRIED],
