@@ -66,8 +66,12 @@ ASYNCHRONOUS = (
 
 
 def _together(station: Callable[[MakeMessage], MakeStation], *, coroutines: bool) -> Step:
-    code = "if turn:\n    budget = following()(32)\n    if budget <= 0:\n        pass"
-    return Step("", code, around=wired.in_ring(station, coroutines=coroutines))
+    """A coroutine takes one step more after a batch, in which it lets the others have their turn."""
+    code = (
+        f"for _ in range({BATCH + coroutines}):\n"
+        "    if turn:\n        budget = following()(32)\n        if budget <= 0:\n            pass"
+    )
+    return Step("", code, each=BATCH, around=wired.in_ring(station, coroutines=coroutines))
 
 
 def _hop_ns(size: int, station: Callable[[MakeMessage], MakeStation], count: int) -> float:

@@ -1,5 +1,6 @@
 """The steps as tables, with their code and the figures of each Python side by side."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -31,8 +32,8 @@ def _steps(name: str) -> Mapping[str, Step]:
 
 def _in_one_line(code: str) -> str:
     """Code with its lines joined, as it is read and not as it would run."""
-    joined = code.replace(":\n    pass", ": ...").replace(":\n    ", ": ")
-    return "; ".join(line.strip() for line in joined.splitlines())
+    joined = re.sub(r":\n +pass", ": ...", code)
+    return "; ".join(line.strip() for line in re.sub(r":\n +", ": ", joined).splitlines())
 
 
 def _figures(row: Mapping[str, Any]) -> str:

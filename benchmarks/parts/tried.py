@@ -5,10 +5,10 @@ from functools import partial
 from benchmarks.harness import Case, Group
 from benchmarks.parts.steps import Step, step_ns
 
-COROUTINE = "await a coroutine, as it is done"
+COROUTINE = "await a coroutine, as orchestra does"
 FUTURE = "await a future that is done"
 EXHAUSTED = "await an exhausted iterator, which cannot give True"
-CLOSURES = "try_send with closures, as it is done"
+CLOSURES = "try_send with closures, as orchestra does"
 DEFAULTS = "try_send with defaults in place of closures"
 METHOD = "try_send as a method of a class"
 
