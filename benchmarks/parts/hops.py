@@ -66,12 +66,8 @@ ASYNCHRONOUS = (
 
 
 def _together(station: Callable[[MakeMessage], MakeStation], *, coroutines: bool) -> Step:
-    """A coroutine takes one step more after a batch, in which it lets the others have their turn."""
-    code = (
-        f"for _ in range({BATCH + coroutines}):\n"
-        "    if turn:\n        budget = following()(32)\n        if budget <= 0:\n            pass"
-    )
-    return Step("", code, each=BATCH, around=wired.in_ring(station, coroutines=coroutines))
+    code = "if turn:\n    budget = following()(32)\n    if budget <= 0:\n        pass"
+    return Step("", code, around=wired.in_ring(station, coroutines=coroutines))
 
 
 def _hop_ns(size: int, station: Callable[[MakeMessage], MakeStation], count: int) -> float:
