@@ -329,10 +329,9 @@ class Lane:
             while self._is_early(ticket):
                 await ticket.wait()
         except BaseException:
-            self.withdraw(ticket)
+            self.abandon(ticket)
             raise
-        finally:
-            self._has_waited(ticket)
+        self._has_waited(ticket)
         return self._use(ticket, entry, message)
 
     def claim(self, ticket: StrandTicket, entry: Any, message: Any) -> bool | None:
@@ -341,6 +340,11 @@ class Lane:
             return None
         self._has_waited(ticket)
         return self._use(ticket, entry, message)
+
+    def abandon(self, ticket: Ticket) -> None:
+        """Wait no longer for a ticket that is not to be redeemed."""
+        self._has_waited(ticket)
+        self.withdraw(ticket)
 
     def _has_waited(self, ticket: Ticket) -> None:
         self.blocked_seconds += self._clock.time() - ticket.since

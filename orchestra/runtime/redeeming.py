@@ -22,10 +22,10 @@ async def redeem_all(waits: Waits, message: Any, note: Note) -> Sequence[bool | 
     """
     if len(waits) <= 1:
         return [await _redeem(lane, ticket, entry, message, note) for lane, ticket, entry in waits]
+    parked = [(lane, ticket, entry) for lane, ticket, entry in waits if isinstance(ticket, StrandTicket)]
+    if len(parked) == len(waits):
+        return await _redeem_in_strand(parked, message, note)
     try:
-        parked = [(lane, ticket, entry) for lane, ticket, entry in waits if isinstance(ticket, StrandTicket)]
-        if len(parked) == len(waits):
-            return await _redeem_in_strand(parked, message, note)
         redeemed = [_redeem(lane, ticket, entry, message, note) for lane, ticket, entry in waits]
         return await asyncio.gather(*redeemed, return_exceptions=True)
     except BaseException:
@@ -48,19 +48,36 @@ async def _redeem_in_strand(
 ) -> list[bool | BaseException]:
     """The same within one strand, which parks until there is news of any ticket."""
     results: dict[Lane, bool | BaseException] = {}
-    while True:
-        for lane, ticket, entry in waits:
-            if lane not in results and (taken := _claimed(lane, ticket, entry, message)) is not None:
-                results[lane] = taken
-                if isinstance(taken, bool):
-                    note(lane, taken)
-        if len(results) == len(waits):
-            return [results[lane] for lane, _, _ in waits]
-        await waits[0][1].strand.rest()
-
-
-def _claimed(lane: Lane, ticket: StrandTicket, entry: Any, message: Any) -> bool | Closed | None:
     try:
-        return lane.claim(ticket, entry, message)
+        while True:
+            for lane, ticket, entry in waits:
+                if lane not in results:
+                    _claim(lane, ticket, entry, message, note, results)
+            if len(results) == len(waits):
+                return [results[lane] for lane, _, _ in waits]
+            await waits[0][1].strand.rest()
+    except BaseException:
+        for lane, ticket, _ in waits:
+            if lane not in results:
+                lane.abandon(ticket)
+        raise
+    finally:
+        results.clear()  # an error in it refers to this frame
+
+
+def _claim(
+    lane: Lane,
+    ticket: StrandTicket,
+    entry: Any,
+    message: Any,
+    note: Note,
+    results: dict[Lane, bool | BaseException],
+) -> None:
+    try:
+        taken = lane.claim(ticket, entry, message)
     except Closed as closed:
-        return closed
+        results[lane] = closed
+        return
+    if taken is not None:
+        results[lane] = taken
+        note(lane, taken)

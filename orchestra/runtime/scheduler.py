@@ -34,8 +34,8 @@ class Scheduler:
     """
 
     __slots__ = (
-        "_loop",
         "_later",
+        "_loop",
         "awake",
         "began",
         "budget",
