@@ -16,7 +16,7 @@ MAKE = Step("make the next message", "make(number - 1)", needed=True)
 WAKE = Step(
     "tell that it waits, and wake it when a message comes",
     "inbox.idle = True\n"
-    "if inbox.idle:\n    inbox.idle = False\n    ready(inbox.work)\n"
+    "if inbox.idle:\n    inbox.idle = False\n    ready.append(inbox.work)\n"
     "    if not scheduler.awake:\n        pass\n"
     "following()",
 )

@@ -17,7 +17,9 @@ CLASS = Step(
 )
 ROOM = Step("compare the queue with its room", "if len(queue) < lane.room:\n    pass")
 IDLE = Step("look whether the receiver waits", "if inbox.idle:\n    pass")
-PUT_AND_TAKE = Step("put it into the queue, and take it out", "append(message)\nmessage = take()")
+PUT_AND_TAKE = Step(
+    "put it into the queue, and take it out", "queue.append(message)\nmessage = queue.popleft()"
+)
 HANDLE = Step("call the handler", "handle(ctx, message)", needed=True)
 COUNT = Step("what the handler does: it counts", "actor.left -= 1\nif not actor.left:\n    pass", needed=True)
 

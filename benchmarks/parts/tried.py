@@ -16,9 +16,9 @@ TRIED = (
     Step(COROUTINE, "await send(message)"),
     Step(FUTURE, "await future(message)"),
     Step(EXHAUSTED, "await exhausted(message)"),
-    Step(CLOSURES, "closures(message)\ntake()"),
-    Step(DEFAULTS, "defaults(message)\ntake()"),
-    Step(METHOD, "method(message)\ntake()"),
+    Step(CLOSURES, "closures(message)\nqueue.popleft()"),
+    Step(DEFAULTS, "defaults(message)\nqueue.popleft()"),
+    Step(METHOD, "method(message)\nqueue.popleft()"),
 )
 
 

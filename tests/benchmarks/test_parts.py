@@ -125,7 +125,7 @@ def test_a_table_has_the_code_and_the_figures_of_each_python() -> None:
     assert rows[0].endswith("| code | ns, 3.11 | × floor | ns, 3.13 | × floor |")
     assert "| **make the next message** | `make(number - 1)` | 40 | 0.5 | 80 | 1.0 |" in rows
     assert any(
-        "`inbox.idle = True; if inbox.idle: inbox.idle = False; ready(inbox.work); if not " in row
+        "`inbox.idle = True; if inbox.idle: inbox.idle = False; ready.append(inbox.work); if not " in row
         for row in rows
     )
     assert f"| {section.SUM} |  | 40 | 0.5 | 80 | 1.0 |" in rows
