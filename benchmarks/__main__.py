@@ -21,7 +21,7 @@ def _send(quick: bool) -> Sequence[Group]:
 def _parts(quick: bool) -> Sequence[Group]:
     from benchmarks import parts
 
-    return [parts.group(count=20_000 if quick else 100_000)]
+    return parts.groups(count=8_000 if quick else 40_000)
 
 
 def _ring(quick: bool) -> Sequence[Group]:

@@ -36,7 +36,7 @@ async def _drained(app: Any) -> None:
         await running.drain()
 
 
-def _publish_ns(app: Any, subscribers: int, count: int) -> float:
+def publish_ns(app: Any, subscribers: int, count: int) -> float:
     """Nanoseconds for each message and subscriber, from the first send until the last one is handled."""
     watch = Stopwatch()
     handlers = {f"subscriber{place}": Handler(count, watch) for place in range(subscribers)}
@@ -47,7 +47,7 @@ def _publish_ns(app: Any, subscribers: int, count: int) -> float:
 def group(count: int) -> Group:
     """The cases: about `count` messages are handled in a run, of the slower peers fewer."""
     cases = [
-        Case(bars.fanout(size), partial(_publish_ns, app_class(size), size, max(1, count // size)))
+        Case(bars.fanout(size), partial(publish_ns, app_class(size), size, max(1, count // size)))
         for size in SIZES
     ]
     cases += [_by_peer(peer, size, count) for size in BESIDE_PEERS for peer in peers.that_can("fanout")]

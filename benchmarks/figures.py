@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from benchmarks import bars, charts
+from benchmarks.parts import tables
 from benchmarks.report import RESULTS
 
 Record: TypeAlias = Mapping[str, Any]
@@ -31,15 +32,17 @@ _PLACE = re.compile(r"(<!-- figures: ([\w-]+) -->\n).*?(<!-- end of figures -->)
 
 def newest(name: str, folder: Path = RESULTS) -> Record | None:
     """The figures of this name from the newest Python that there are some of, or None."""
-    files = {tuple(map(int, _version(path))): path for path in folder.glob(f"{name}-*.json")}
-    if not files:
-        return None
-    record: Record = json.loads(files[max(files)].read_text(encoding="utf-8"))
-    return record
+    return next(reversed(every(name, folder)), None)
 
 
-def _version(path: Path) -> Sequence[str]:
-    return path.stem.rpartition("-")[2].split(".")
+def every(name: str, folder: Path = RESULTS) -> Sequence[Record]:
+    """The figures of this name from each Python that there are some of, the oldest first."""
+    files = sorted(folder.glob(f"{name}-*.json"), key=_version)
+    return [json.loads(path.read_text(encoding="utf-8")) for path in files]
+
+
+def _version(path: Path) -> list[int]:
+    return [int(number) for number in path.stem.rpartition("-")[2].split(".")]
 
 
 def congestion(record: Record) -> Iterator[str]:
@@ -247,11 +250,13 @@ MAKERS: Mapping[str, tuple[str, Callable[[Record], Iterator[str]]]] = {
     "ring": ("ring", to_floor),
     "scale": ("scale", scale),
     "send": ("send", to_floor),
-    "parts": ("parts", to_floor),
     "start": ("start", costs),
     "thread": ("thread", thread),
 }
 """For each name in a page: the file of figures, and what is made of it."""
+
+_PARTS = "parts-"
+"""Before the name of a group of steps, of which each Python has a column."""
 
 
 def _send_chart(record: Record) -> str:
@@ -314,12 +319,23 @@ def filled(text: str, folder: Path = RESULTS) -> str:
 
     def fill(place: re.Match[str]) -> str:
         start, name, end = place.groups()
-        source, make = MAKERS[name]
-        record = newest(source, folder)
-        lines = [NOT_MEASURED] if record is None else list(make(record))
+        lines = list(_lines(name, folder)) or [NOT_MEASURED]
         return "\n".join([start, *lines, "", end])
 
     return _PLACE.sub(fill, text)
+
+
+def _lines(name: str, folder: Path) -> Iterator[str]:
+    """What is made for a name in a page; nothing where nothing was measured."""
+    if name.startswith(_PARTS):
+        if records := every("parts", folder):
+            yield from tables.table(records, name.removeprefix(_PARTS))
+            yield ""
+            yield _where(records[-1]).partition(", ")[2]
+        return
+    source, make = MAKERS[name]
+    if (record := newest(source, folder)) is not None:
+        yield from make(record)
 
 
 def main(words: Sequence[str] | None = None, docs: Path = DOCS, folder: Path = RESULTS) -> int:

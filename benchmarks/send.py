@@ -118,13 +118,13 @@ def to_handler_ns(app: type[ToHandler] | type[ToHandlerBoxed], kind: type, value
     return watch.per_message(count)
 
 
-def _tried_to_handler(count: int) -> float:
+def tried_to_handler_ns(count: int) -> float:
     watch = Stopwatch()
     loops.run(_drained(TriedToHandler(sender=Trier(U8, 7, count, watch), handler=Handler(count, watch))))
     return watch.per_message(count)
 
 
-def _to_receiver(count: int) -> float:
+def to_receiver_ns(count: int) -> float:
     watch = Stopwatch()
     loops.run(_drained(ToReceiver(sender=Sender(U8, 7, count, watch), receiver=Receiver(count, watch))))
     return watch.per_message(count)
@@ -139,11 +139,11 @@ def group(count: int) -> Group:
         unit="ns a message",
         cases=[
             Case(bars.U8_PLAIN, lambda: to_handler_ns(ToHandler, U8, 7, count)),
-            Case(bars.U8_TRY, lambda: _tried_to_handler(count)),
+            Case(bars.U8_TRY, lambda: tried_to_handler_ns(count)),
             Case(bars.U8_BOXED, lambda: to_handler_ns(ToHandlerBoxed, U8, 7, count)),
             Case(bars.BYTES_PLAIN, lambda: to_handler_ns(ToHandler, Block, BYTES, count)),
             Case(bars.BYTES_BOXED, lambda: to_handler_ns(ToHandlerBoxed, Block, BYTES, count)),
-            Case(bars.U8_RECV, lambda: _to_receiver(count)),
+            Case(bars.U8_RECV, lambda: to_receiver_ns(count)),
             *(_by_peer(peer, count) for peer in beside),
         ],
         leads=[

@@ -175,6 +175,8 @@ class _Generator:
         self.tests: dict[int, str] = {}
         self.helpers: dict[int, tuple[str, str]] = {}
         self.constants: dict[frozenset[Any], frozenset[Any]] = {}
+        self.near: dict[str, str] | None = None
+        self.near_names: dict[str, str] = {}
 
     def write(self, name: str, seal: str, open_: str) -> tuple[str, str] | None:
         """Write both functions, after the helpers for the records within.
@@ -512,15 +514,40 @@ class _Generator:
                 self._refuse_if(self._misfit(shape, value, strict, typed))
 
     def _check_table(self, table: Table, value: str, *, strict: bool) -> None:
-        """Write the check of keys and values: pair by pair, but for values that are checked all at once."""
-        if self._told_by_type(table.value, strict) is None and self._flat(table.value, strict):
+        """Write the check of keys and values: pair by pair, but for values that are checked all at once.
+
+        Values are looked up by text: for the few entries that most dicts have, pairs take longer to make.
+        """
+        told = self._told_by_type(table.value, strict) is not None
+        if not told and self._flat(table.value, strict):
             self._check_all(table.key, value, strict=strict)
             self._check_all(table.value, f"{value}.values()", strict=strict)
             return
-        key, part = self.local.unique("key"), self.local.unique("part")
-        with self.writer.block(f"for {key}, {part} in {value}.items()"):
+        key = self.local.unique("key")
+        if told and self._told_by_type(table.key, strict) == frozenset[type]({str}):
+            with self._loop(f"{key} in {value}"):
+                self._check(table.key, key, strict=strict)
+                self._check(table.value, f"{value}[{key}]", strict=strict)
+            return
+        part = self.local.unique("part")
+        with self._loop(f"{key}, {part} in {value}.items()"):
             self._check(table.key, key, strict=strict)
             self._check(table.value, part, strict=strict)
+
+    @contextmanager
+    def _loop(self, header: str) -> Generator[None, None, None]:
+        """Write a loop; the classes that it tests have local names, which are found faster, before it."""
+        if self.near is not None:
+            with self.writer.block(f"for {header}"):
+                yield
+            return
+        self.near, lines = {}, list[str]()
+        with self.writer.after(lines):
+            with self.writer.block(f"for {header}"):
+                yield
+            if self.near:
+                lines.append(f"{', '.join(self.near.values())} = {', '.join(self.near)}")
+        self.near = None
 
     def _check_union(self, union: Either, slots: tuple[Shape, ...], value: str) -> None:
         word = "if"
@@ -547,7 +574,7 @@ class _Generator:
             self._check_all_flat(shape, values, strict=strict)
         else:
             one = self.local.unique("one")
-            with self.writer.block(f"for {one} in {values}"):
+            with self._loop(f"{one} in {values}"):
                 self._check(shape, one, strict=strict)
 
     def _flat(self, shape: Shape, strict: bool) -> bool:
@@ -661,9 +688,13 @@ class _Generator:
         return self.writer.bind(shape.table, f"{shape.kind.__name__}_members")
 
     def _kind(self, kind: type) -> str:
-        if getattr(builtins, kind.__name__, None) is kind:
-            return str(kind.__name__)
-        return self.writer.bind(kind, kind.__name__)
+        known = getattr(builtins, kind.__name__, None) is kind
+        name = kind.__name__ if known else self.writer.bind(kind, kind.__name__)
+        if self.near is None:
+            return name
+        if name not in self.near_names:
+            self.near_names[name] = self.writer.names.unique(f"{name}_")
+        return self.near.setdefault(name, self.near_names[name])
 
 
 def _carried_types(union: Either) -> frozenset[type]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from threading import get_ident
 
 from orchestra.box import Box, Codec
+from orchestra.errors import BoxError
 from orchestra.generate.boxes import encode
 from orchestra.generate.names import kind_name, lane_name
 from orchestra.generate.writer import Writer
@@ -50,8 +51,6 @@ def write_outbox(
         told_together = {receiver for group in together for receiver in group}
         for receiver in receivers:
             _write_receiver(writer, plan, receiver, broadcast=receiver in told_together)
-        if any(_is_woken_here(plan, receiver) for route in told for receiver in receivers_of(route)):
-            writer.line("ready = scheduler.ready.append")
         if doors:
             _write_doors(writer, codecs, doors)
         for mode in (Mode.SLEEP if threaded else Mode.AWAIT, Mode.NEVER):
@@ -153,7 +152,6 @@ def _write_receiver(writer: Writer, plan: Plan, receiver: str, *, broadcast: boo
         writer.line(f"{lane} = {receiver}_inbox.by_priority[{normal}]")
         if not counts_bytes and (broadcast or subsystem is None or len(subsystem.lanes) == 1):
             writer.line(f"{lane}_queue = {lane}.queue")
-            writer.line(f"{lane}_append = {lane}_queue.append")
 
 
 def _default_lane(subsystem: SubsystemPlan | None, receiver: str) -> str | None:
@@ -210,10 +208,10 @@ def _write_case(writer: Writer, plan: Plan, codecs: Codecs, route: Route, mode: 
     test = "priority is None and overflow is None" if fixed and one_lane else "overflow is None"
     with writer.block(f"if kind is {kind} and {test}"):
         if fixed and one_lane:
-            lane, queue, append = fixed, f"{fixed}_queue", f"{fixed}_append"
+            lane, queue = fixed, f"{fixed}_queue"
         else:
             _write_choice(writer, receiver, fixed)
-            lane, queue, append = "lane", "lane.queue", "lane.queue.append"
+            lane, queue = "lane", "lane.queue"
         entry = _write_entry(writer, codecs, route, receiver)
         if _counts_bytes(subsystem):
             with writer.block(f"if {lane}.offer({entry})"):
@@ -222,7 +220,7 @@ def _write_case(writer: Writer, plan: Plan, codecs: Codecs, route: Route, mode: 
         else:
             with _held(writer, plan, receiver):
                 with writer.block(f"if len({queue}) < {lane}.room"):
-                    writer.line(f"{append}({entry})")
+                    writer.line(f"{queue}.append({entry})")
                     _write_wake(writer, plan, receiver)
                     writer.line("return True")
                 _write_quick_refusal(writer, subsystem, lane)
@@ -316,7 +314,7 @@ def _write_offer(writer: Writer, plan: Plan, subsystem: SubsystemPlan, lane: str
             writer.line("taken = False")
         first = "elif"
     with writer.block(f"{first} len({lane}_queue) < {lane}.room"):
-        writer.line(f"{lane}_append({entry})")
+        writer.line(f"{lane}_queue.append({entry})")
         _write_wake(writer, plan, subsystem.name)
     if isinstance(policy, DropOldest) and _is_asked(plan, subsystem.name):
         with writer.block(f"elif {lane}.displaces"):
@@ -324,7 +322,7 @@ def _write_offer(writer: Writer, plan: Plan, subsystem: SubsystemPlan, lane: str
     elif isinstance(policy, DropOldest):
         with writer.block(f"elif {lane}.displaces"):
             writer.line(f"{lane}_queue.popleft()")
-            writer.line(f"{lane}_append({entry})")
+            writer.line(f"{lane}_queue.append({entry})")
             writer.line(f"{lane}.displaced += 1")
     with writer.block("else"):
         writer.line(f"late += (({lane}, {entry}),)")
@@ -354,10 +352,10 @@ def _write_box(writer: Writer, codec: Codec) -> None:
     packed = f"{box}({known}, {writer.bind(encode, 'encode')}(value))"
     with writer.block("try"):
         writer.line(f"value = message.{field}")
-        writer.line(f"box = {packed} if type(value) is {_kind(writer, kind)} else None")
+        writer.line(f"box = {packed} if type(value) is {_kind(writer, kind)} else {seal}(message)")
+    with writer.block(f"except {writer.bind(BoxError, 'BoxError')}"):
+        writer.line("raise")
     with writer.block("except Exception"):
-        writer.line("box = None")
-    with writer.block("if box is None"):
         writer.line(f"box = {seal}(message)")
 
 
@@ -374,7 +372,7 @@ def _write_wake(writer: Writer, plan: Plan, receiver: str) -> None:
             writer.line(f"{inbox}.wake()")
             return
         writer.line(f"{inbox}.idle = False")
-        writer.line(f"ready({inbox}.work)")
+        writer.line(f"scheduler.ready.append({inbox}.work)")
         with writer.block("if not scheduler.awake"):
             writer.line("scheduler.rise()")
 

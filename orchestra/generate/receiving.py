@@ -5,9 +5,9 @@ from contextlib import contextmanager
 
 import attrs
 
-from orchestra.box import BOXES, Box
+from orchestra.box import BOXES, Box, Codec
 from orchestra.generate.names import kind_name, lane_name
-from orchestra.generate.outbox import OUTGOING
+from orchestra.generate.outbox import OUTGOING, Codecs
 from orchestra.generate.writer import Writer
 from orchestra.overflow import Block, DropOldest
 from orchestra.plan import LanePlan, Plan
@@ -17,15 +17,17 @@ from orchestra.plan import LanePlan, Plan
 class Receipt:
     """How the entries of one inbox are taken.
 
-    `lanes` stand most urgent first; `opens` says whether an entry may be a box; `fairness` is after how
-    many messages in a row a lower lane has its turn; `circular` that messages may come back to their sender,
-    so that it matters for the end which tasks are still at work; `shared` that threads use the inbox too;
-    `locked` that even who takes needs its lock, because others may take too or several things are looked at.
+    `lanes` stand most urgent first; `opens` says whether an entry may be a box; `codec` is that of the only
+    class that is boxed for it, if boxes of it have no riders; `fairness` is after how many messages in a
+    row a lower lane has its turn; `circular` that messages may come back to their sender, so that it
+    matters for the end which tasks are still at work; `shared` that threads use the inbox too; `locked`
+    that even who takes needs its lock, because others may take too or several things are looked at.
     """
 
     name: str
     lanes: tuple[LanePlan, ...]
     opens: bool
+    codec: Codec | None
     kinds: tuple[type, ...]
     fairness: int | None
     circular: bool
@@ -33,12 +35,20 @@ class Receipt:
     locked: bool
 
     @classmethod
-    def of(cls, plan: Plan, name: str, lanes: tuple[LanePlan, ...], fairness: int | None = None) -> "Receipt":
+    def of(
+        cls,
+        plan: Plan,
+        codecs: Codecs,
+        name: str,
+        lanes: tuple[LanePlan, ...],
+        fairness: int | None = None,
+    ) -> "Receipt":
         """How the inbox `name` is taken from."""
         return cls(
             name=name,
             lanes=lanes,
             opens=plan.opens(name),
+            codec=_only_codec(plan, codecs, name),
             kinds=tuple(route.kind for route in plan.routes_to.get(name, ())),
             fairness=fairness,
             circular=name in plan.circular,
@@ -60,6 +70,13 @@ class Receipt:
     def sole(self) -> bool:
         """Whether there is one lane, so that what counts down to the next pause counts its messages too."""
         return len(self.lanes) == 1 and self.fairness is None
+
+
+def _only_codec(plan: Plan, codecs: Codecs, name: str) -> Codec | None:
+    boxed = [codecs.get(route.kind) for route in plan.routes_to.get(name, ()) if name in route.boxed]
+    if len(boxed) == 1 and boxed[0] is not None and boxed[0].build is not None:
+        return boxed[0]
+    return None
 
 
 def write_receiver(writer: Writer, receipt: Receipt, function: str) -> None:
@@ -98,7 +115,6 @@ def write_lanes(writer: Writer, receipt: Receipt, *, paced: bool = False) -> Non
     writer.line(f"{', '.join(names)} = inbox.lanes" if len(names) > 1 else f"({names[0]},) = inbox.lanes")
     for name in names:
         writer.line(f"{name}_queue = {name}.queue")
-        writer.line(f"take_{name} = {name}_queue.popleft")
     if not (paced and receipt.sole):
         for name in names:
             writer.line(f"{name}_taken = 0")
@@ -157,7 +173,7 @@ def write_take(
     for position, lane in enumerate(receipt.lanes):
         name = receipt.lane(lane)
         with writer.block(f"{first if position == 0 else 'elif'} {name}_queue{unless}"):
-            writer.line(f"message = take_{name}()")
+            writer.line(f"message = {name}_queue.popleft()")
             if not (paced and receipt.sole):
                 writer.line(f"{name}_count += 1" if batch else f"{name}_taken += 1")
             if paced:
@@ -202,14 +218,22 @@ def _write_fair_take(writer: Writer, first: str, paced: str | None, then: str | 
 
 def write_open(writer: Writer, receipt: Receipt) -> None:
     """Write the opening of what was taken, where it may be a box."""
-    if receipt.opens:
-        box, boxes = writer.bind(Box, "Box"), writer.bind(BOXES, "BOXES")
-        with writer.block(f"if type(message) is {box}"):
+    if not receipt.opens:
+        return
+    test = f"type(message) is {writer.bind(Box, 'Box')}"
+    if receipt.codec is not None:
+        codec, name = receipt.codec, kind_name(receipt.codec.kind)
+        build = writer.bind(codec.build, name if codec.build is codec.kind else f"build_{name}")
+        decode = writer.bind(codec.decode, f"decode_{name}")
+        with writer.block(f"if {test} and message.codec is {writer.bind(codec, f'codec_{name}')}"):
+            writer.line(f"message = {build}({decode}(message.frame))")
+    else:
+        with writer.block(f"if {test}"):
             writer.line("codec = message.codec")
             writer.line("build, decode = codec.build, codec.decode")
             writer.line("message = build(decode(message.frame))")
-        with writer.block(f"elif message.__class__ in {boxes}"):
-            writer.line("message = message.codec.open(message)")
+    with writer.block(f"elif message.__class__ in {writer.bind(BOXES, 'BOXES')}"):
+        writer.line("message = message.codec.open(message)")
 
 
 def write_nonlocal(writer: Writer, receipt: Receipt, *more: str, paced: bool = False) -> None:

@@ -23,7 +23,7 @@ OUTSIDE = "outside"
 
 _LOCALS = (
     "message priority kind lane box post inboxes send try_send inbox signals left recv try_recv recv_signal "
-    "following taken ctx actor part work serve budget scheduler ready turns allowed more parked "
+    "following taken ctx actor part work serve budget scheduler turns allowed more parked "
     "doors find door queue entry seal value "
     "overflow late others signal error on_signal deadline_passed lock home "
     "codec build decode batch count"
@@ -94,8 +94,7 @@ def _names_in_use(plan: Plan) -> Iterator[str]:
             for end in ("inbox", "lanes", "acquire", "release", "priority", "outbox", "receiver", "worker")
         )
         for level in ("high", "normal", *(priority.name.lower() for priority in Priority)):
-            yield from (f"{prefix}{level}{end}" for end in ("", "_queue", "_append", "_taken", "_count"))
-            yield f"take_{level}"
+            yield from (f"{prefix}{level}{end}" for end in ("", "_queue", "_taken", "_count"))
 
 
 def _write(writer: Writer, plan: Plan, codecs: Codecs) -> Iterator[tuple[str, str, str]]:
@@ -106,7 +105,7 @@ def _write(writer: Writer, plan: Plan, codecs: Codecs) -> Iterator[tuple[str, st
             yield from _write_subsystem(writer, plan, codecs, subsystem)
     yield _outbox(writer, plan, codecs, OUTSIDE, "the outside", tuple(plan.routes))
     if plan.outgoing:
-        yield _receiver(writer, Receipt.of(plan, OUTGOING, outgoing_lanes(plan)))
+        yield _receiver(writer, Receipt.of(plan, codecs, OUTGOING, outgoing_lanes(plan)))
 
 
 def _write_subsystem(
@@ -114,7 +113,7 @@ def _write_subsystem(
 ) -> Iterator[tuple[str, str, str]]:
     kinds = tuple(class_of(message) for message in subsystem.sends)
     yield _outbox(writer, plan, codecs, subsystem.name, subsystem.name, kinds)
-    receipt = Receipt.of(plan, subsystem.name, subsystem.lanes, subsystem.fairness)
+    receipt = Receipt.of(plan, codecs, subsystem.name, subsystem.lanes, subsystem.fairness)
     if subsystem.style is Style.RUN:
         yield _receiver(writer, receipt, threaded=subsystem.blocking)
     elif subsystem.made_at_start:

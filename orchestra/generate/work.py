@@ -36,7 +36,7 @@ def _write_single(writer: Writer, handling: Handling, receipt: Receipt) -> None:
         write_nonlocal(writer, receipt)
         with writer.block(f"if inbox.alert or len({name}_queue) != 1"):
             writer.line("return batch(budget)")
-        writer.line(f"message = take_{name}()")
+        writer.line(f"message = {name}_queue.popleft()")
         writer.line(f"{name}_taken += 1")
         with writer.block("try"):
             write_open(writer, receipt)
@@ -62,7 +62,7 @@ def _write_batch(writer: Writer, handling: Handling, receipt: Receipt) -> None:
                     writer.line("break")
                 _write_more(writer)
                 with writer.block(f"for count in inbox.course(min(budget, len({name}_queue)))"):
-                    writer.line(f"message = take_{name}()")
+                    writer.line(f"message = {name}_queue.popleft()")
                     if not isinstance(lane.overflow, Block):
                         with writer.block(f"if {name}.pressed"):
                             writer.line(f"{name}.relieve()")

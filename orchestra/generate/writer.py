@@ -94,6 +94,16 @@ class Writer:
         finally:
             self._depth -= 1
 
+    @contextmanager
+    def after(self, texts: Iterable[str]) -> Generator[None, None, None]:
+        """Write what `texts` has at the end of the `with` before what is written in it."""
+        start = len(self._lines)
+        yield
+        body = self._lines[start:]
+        del self._lines[start:]
+        self.lines(texts)
+        self._lines += body
+
     def bind(self, value: Any, wanted: str) -> str:
         """Put `value` into the namespace and return its name: the same one for the same object."""
         known = self._bound.get(id(value))

@@ -906,3 +906,35 @@ def test_the_values_of_a_dict_are_checked_each(kinds: Any) -> None:
 def test_a_subclass_in_a_dict_among_others_is_refused(kinds: Any, value: Any) -> None:
     with pytest.raises(BoxError):
         Box.seal(message_class(kinds)(value))
+
+
+class _Asked(str):
+    """A key that counts how often it is asked for its hash."""
+
+    __slots__ = ()
+
+    asked: ClassVar = 0
+
+    def __hash__(self) -> int:
+        type(self).asked += 1
+        return super().__hash__()
+
+
+def test_a_key_that_is_refused_is_never_looked_up() -> None:
+    value = {"a": 1, _Asked("b"): 2}
+    asked = _Asked.asked
+    refused(dict[str, int], value, path="value[key 'b']")
+    assert _Asked.asked == asked
+
+
+@pytest.mark.parametrize("annotation", [int, float | None, str | int | bytes, bool])
+def test_a_value_in_a_dict_of_texts_is_checked_as_declared(annotation: Any) -> None:
+    for value in (3, True, 0.5, None, "s", b"b", Level.ONE):
+        kinds, several = dict[str, annotation], {"first": value, "": value}
+        message = message_class(annotation)(value)
+        try:
+            Box.seal(message)
+        except BoxError:
+            refused(kinds, several, path="value['first']")
+        else:
+            comes_back(kinds, several)

@@ -227,6 +227,30 @@ def test_an_only_value_comes_back_as_it_was(value: Any) -> None:
     assert same(got, message) and got is not message
 
 
+class OnlyChild(Only, frozen=True):
+    more: list[int]
+
+
+class OnlyLive(Only, frozen=True):
+    beside: Live[object]
+
+
+def test_children_of_the_only_boxed_class_come_as_what_they_are() -> None:
+    messages = [Only(1), OnlyChild(2, [3]), OnlyLive(4, print), Only(5)]
+    sink = Calls()
+
+    async def main() -> None:
+        async with start(boxing(Only, sink)) as running:
+            for message in messages:
+                await running.send(message)
+                await running.send(Box.seal(message))
+            await running.drain()
+
+    within(20, main())
+    assert [same(got, messages[place // 2]) for place, got in enumerate(sink.got)] == [True] * 8
+    assert sink.got[2].more is not messages[1].more  # type: ignore[attr-defined]  # it is a child
+
+
 @pytest.mark.parametrize(
     "message",
     [Only(2**64), Only("seven"), Only(OwnInt(7)), OnlyBytes(bytearray(b"b")), OnlyBytes("b")],  # type: ignore[arg-type]  # they break their declarations

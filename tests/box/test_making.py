@@ -469,3 +469,15 @@ def test_a_field_of_a_class_that_only_children_have_rides(annotation: Any, value
 def test_a_box_of_what_is_no_message_holds_the_very_object(value: Any) -> None:
     box: Box[Any] = Box.seal(value)
     assert box.open() is value and Box.seal(value).codec is box.codec
+
+
+def test_fields_and_classes_may_be_named_as_what_the_loops_of_the_checks_use() -> None:
+    item = msgspec.defstruct("str_", [("int_", int)])
+    named = msgspec.defstruct(
+        "dict_", [("str_", dict[str, int]), ("int_", list[item]), ("key", str), ("bool_", dict[int, str])]
+    )
+    held = named({"a": 1, "b": True}, [item(1), item(2)], "c", {3: "d"})
+    assert type(kept(held)) is Box
+    for wrong in ({"a": "1"}, {1: 1}):
+        with pytest.raises(BoxError):
+            Box.seal(named(wrong, [], "", {}))

@@ -48,6 +48,19 @@ def test_functions_may_share_names_but_never_hide_a_name_of_the_module() -> None
     assert one.unique("item_2") == "item_2_2"
 
 
+def test_what_is_known_only_after_a_block_is_written_before_it() -> None:
+    writer, before = Writer(), list[str]()
+    with writer.block("def f(x)"):
+        with writer.after(before):
+            with writer.block("for one in x"):
+                writer.line("int_(one)")
+            before.append("int_ = int")
+        writer.line("return x")
+    assert writer.source == (
+        "def f(x):\n    int_ = int\n    for one in x:\n        int_(one)\n    return x\n"
+    )
+
+
 def test_blocks_indent_and_an_empty_one_passes() -> None:
     writer = Writer()
     with writer.block("def f(x)"):

@@ -10,17 +10,15 @@ def reader_outbox(post, inboxes, scheduler):
     keeper_inbox = inboxes["keeper"]
     keeper_normal = keeper_inbox.by_priority[NORMAL]
     keeper_normal_queue = keeper_normal.queue
-    keeper_normal_append = keeper_normal_queue.append
-    ready = scheduler.ready.append
 
     async def send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
             if len(keeper_normal_queue) < keeper_normal.room:
-                keeper_normal_append(message)
+                keeper_normal_queue.append(message)
                 if keeper_inbox.idle:
                     keeper_inbox.idle = False
-                    ready(keeper_inbox.work)
+                    scheduler.ready.append(keeper_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
@@ -31,10 +29,10 @@ def reader_outbox(post, inboxes, scheduler):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
             if len(keeper_normal_queue) < keeper_normal.room:
-                keeper_normal_append(message)
+                keeper_normal_queue.append(message)
                 if keeper_inbox.idle:
                     keeper_inbox.idle = False
-                    ready(keeper_inbox.work)
+                    scheduler.ready.append(keeper_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
@@ -49,9 +47,7 @@ def reader_receiver(inbox):
     signals = inbox.signals
     high, normal = inbox.lanes
     high_queue = high.queue
-    take_high = high_queue.popleft
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     high_taken = 0
     normal_taken = 0
     left = 1
@@ -66,24 +62,22 @@ def reader_receiver(inbox):
                 left += inbox.more() or (await inbox.breathe())
                 continue
             if high_queue:
-                message = take_high()
+                message = high_queue.popleft()
                 high_taken += 1
                 left -= 1
                 if high.pressed:
                     high.relieve()
                 break
             elif normal_queue:
-                message = take_normal()
+                message = normal_queue.popleft()
                 normal_taken += 1
                 left -= 1
                 if normal.pressed:
                     normal.relieve()
                 break
             await inbox.rest()
-        if type(message) is Box:
-            codec = message.codec
-            build, decode = codec.build, codec.decode
-            message = build(decode(message.frame))
+        if type(message) is Box and message.codec is codec_Count:
+            message = Count(decode_Count(message.frame))
         elif message.__class__ in BOXES:
             message = message.codec.open(message)
         inbox.hold(message)
@@ -100,21 +94,19 @@ def reader_receiver(inbox):
         if signals:
             return inbox.take_signal()
         if high_queue:
-            message = take_high()
+            message = high_queue.popleft()
             high_taken += 1
             if high.pressed:
                 high.relieve()
         elif normal_queue:
-            message = take_normal()
+            message = normal_queue.popleft()
             normal_taken += 1
             if normal.pressed:
                 normal.relieve()
         else:
             return inbox.nothing()
-        if type(message) is Box:
-            codec = message.codec
-            build, decode = codec.build, codec.decode
-            message = build(decode(message.frame))
+        if type(message) is Box and message.codec is codec_Count:
+            message = Count(decode_Count(message.frame))
         elif message.__class__ in BOXES:
             message = message.codec.open(message)
         inbox.hold(message)
@@ -139,7 +131,6 @@ def keeper_outbox(post, inboxes, scheduler):
     outgoing_inbox = inboxes["outgoing"]
     outgoing_normal = outgoing_inbox.by_priority[NORMAL]
     outgoing_normal_queue = outgoing_normal.queue
-    outgoing_normal_append = outgoing_normal_queue.append
 
     async def send(message, priority=None, overflow=None):
         kind = type(message)
@@ -150,10 +141,10 @@ def keeper_outbox(post, inboxes, scheduler):
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)
@@ -163,7 +154,7 @@ def keeper_outbox(post, inboxes, scheduler):
             return await lane.put(box, message)
         if kind is Report and priority is None and overflow is None:
             if len(outgoing_normal_queue) < outgoing_normal.room:
-                outgoing_normal_append(message)
+                outgoing_normal_queue.append(message)
                 if outgoing_inbox.idle:
                     outgoing_inbox.wake()
                 return True
@@ -179,10 +170,10 @@ def keeper_outbox(post, inboxes, scheduler):
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)
@@ -192,7 +183,7 @@ def keeper_outbox(post, inboxes, scheduler):
             return lane.put_now(box, message)
         if kind is Report and priority is None and overflow is None:
             if len(outgoing_normal_queue) < outgoing_normal.room:
-                outgoing_normal_append(message)
+                outgoing_normal_queue.append(message)
                 if outgoing_inbox.idle:
                     outgoing_inbox.wake()
                 return True
@@ -209,14 +200,13 @@ def keeper_worker(inbox, ctx, actor, part):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     normal_taken = 0
 
     def work(budget):
         nonlocal normal_taken
         if inbox.alert or len(normal_queue) != 1:
             return batch(budget)
-        message = take_normal()
+        message = normal_queue.popleft()
         normal_taken += 1
         try:
             on_line(ctx, message)
@@ -245,7 +235,7 @@ def keeper_worker(inbox, ctx, actor, part):
                     if not budget:
                         break
                 for count in inbox.course(min(budget, len(normal_queue))):
-                    message = take_normal()
+                    message = normal_queue.popleft()
                     if normal.pressed:
                         normal.relieve()
                     on_line(ctx, message)
@@ -279,12 +269,9 @@ def outside_outbox(post, inboxes, scheduler):
     keeper_inbox = inboxes["keeper"]
     keeper_normal = keeper_inbox.by_priority[NORMAL]
     keeper_normal_queue = keeper_normal.queue
-    keeper_normal_append = keeper_normal_queue.append
     outgoing_inbox = inboxes["outgoing"]
     outgoing_normal = outgoing_inbox.by_priority[NORMAL]
     outgoing_normal_queue = outgoing_normal.queue
-    outgoing_normal_append = outgoing_normal_queue.append
-    ready = scheduler.ready.append
 
     async def send(message, priority=None, overflow=None):
         kind = type(message)
@@ -295,10 +282,10 @@ def outside_outbox(post, inboxes, scheduler):
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)
@@ -308,17 +295,17 @@ def outside_outbox(post, inboxes, scheduler):
             return await lane.put(box, message)
         if kind is Line and priority is None and overflow is None:
             if len(keeper_normal_queue) < keeper_normal.room:
-                keeper_normal_append(message)
+                keeper_normal_queue.append(message)
                 if keeper_inbox.idle:
                     keeper_inbox.idle = False
-                    ready(keeper_inbox.work)
+                    scheduler.ready.append(keeper_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
             return await keeper_normal.put(message, message)
         if kind is Report and priority is None and overflow is None:
             if len(outgoing_normal_queue) < outgoing_normal.room:
-                outgoing_normal_append(message)
+                outgoing_normal_queue.append(message)
                 if outgoing_inbox.idle:
                     outgoing_inbox.wake()
                 return True
@@ -334,10 +321,10 @@ def outside_outbox(post, inboxes, scheduler):
                 lane = reader_lanes.get(priority) or reader_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if len(lane.queue) < lane.room:
                 lane.queue.append(box)
@@ -347,17 +334,17 @@ def outside_outbox(post, inboxes, scheduler):
             return lane.put_now(box, message)
         if kind is Line and priority is None and overflow is None:
             if len(keeper_normal_queue) < keeper_normal.room:
-                keeper_normal_append(message)
+                keeper_normal_queue.append(message)
                 if keeper_inbox.idle:
                     keeper_inbox.idle = False
-                    ready(keeper_inbox.work)
+                    scheduler.ready.append(keeper_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
             return keeper_normal.put_now(message, message)
         if kind is Report and priority is None and overflow is None:
             if len(outgoing_normal_queue) < outgoing_normal.room:
-                outgoing_normal_append(message)
+                outgoing_normal_queue.append(message)
                 if outgoing_inbox.idle:
                     outgoing_inbox.wake()
                 return True
@@ -372,7 +359,6 @@ def outgoing_receiver(inbox):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     allowed = left = 1
 
     async def recv():
@@ -386,7 +372,7 @@ def outgoing_receiver(inbox):
                 left, allowed = left + more, allowed + more
                 continue
             if normal_queue:
-                message = take_normal()
+                message = normal_queue.popleft()
                 left -= 1
                 if normal.pressed:
                     normal.relieve()
@@ -405,7 +391,7 @@ def outgoing_receiver(inbox):
         if signals:
             return inbox.take_signal()
         if normal_queue:
-            message = take_normal()
+            message = normal_queue.popleft()
             allowed += 1
             if normal.pressed:
                 normal.relieve()

@@ -10,7 +10,6 @@ def reader_outbox(post, inboxes, scheduler):
     judge_inbox = inboxes["judge"]
     judge_lanes = judge_inbox.by_priority
     judge_priority = judge_inbox.level
-    ready = scheduler.ready.append
 
     async def send(message, priority=None, overflow=None):
         kind = message.__class__
@@ -22,7 +21,7 @@ def reader_outbox(post, inboxes, scheduler):
                 lane.queue.append(message)
                 if judge_inbox.idle:
                     judge_inbox.idle = False
-                    ready(judge_inbox.work)
+                    scheduler.ready.append(judge_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
@@ -35,7 +34,7 @@ def reader_outbox(post, inboxes, scheduler):
                 lane.queue.append(message)
                 if judge_inbox.idle:
                     judge_inbox.idle = False
-                    ready(judge_inbox.work)
+                    scheduler.ready.append(judge_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
@@ -52,7 +51,7 @@ def reader_outbox(post, inboxes, scheduler):
                 lane.queue.append(message)
                 if judge_inbox.idle:
                     judge_inbox.idle = False
-                    ready(judge_inbox.work)
+                    scheduler.ready.append(judge_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
@@ -65,7 +64,7 @@ def reader_outbox(post, inboxes, scheduler):
                 lane.queue.append(message)
                 if judge_inbox.idle:
                     judge_inbox.idle = False
-                    ready(judge_inbox.work)
+                    scheduler.ready.append(judge_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
@@ -80,7 +79,6 @@ def reader_receiver(inbox):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     scheduler = inbox.scheduler
     allowed = left = 1
 
@@ -95,7 +93,7 @@ def reader_receiver(inbox):
                 left, allowed = left + more, allowed + more
                 continue
             if normal_queue:
-                message = take_normal()
+                message = normal_queue.popleft()
                 left -= 1
                 if normal.pressed:
                     normal.relieve()
@@ -118,7 +116,7 @@ def reader_receiver(inbox):
         if signals:
             return inbox.take_signal()
         if normal_queue:
-            message = take_normal()
+            message = normal_queue.popleft()
             allowed += 1
             if normal.pressed:
                 normal.relieve()
@@ -162,9 +160,7 @@ def judge_worker(inbox, ctx, actor, part):
     signals = inbox.signals
     high, normal = inbox.lanes
     high_queue = high.queue
-    take_high = high_queue.popleft
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     high_taken = 0
     normal_taken = 0
     left = 1
@@ -186,13 +182,13 @@ def judge_worker(inbox, ctx, actor, part):
                     left += inbox.more() or (yield from inbox.breathe())
                     continue
                 if high_queue:
-                    message = take_high()
+                    message = high_queue.popleft()
                     high_taken += 1
                     left -= 1
                     if high.pressed:
                         high.relieve()
                 elif normal_queue:
-                    message = take_normal()
+                    message = normal_queue.popleft()
                     normal_taken += 1
                     left -= 1
                     if normal.pressed:
@@ -239,14 +235,13 @@ def log_worker(inbox, ctx, actor, part):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     normal_taken = 0
 
     def work(budget):
         nonlocal normal_taken
         if inbox.alert or len(normal_queue) != 1:
             return batch(budget)
-        message = take_normal()
+        message = normal_queue.popleft()
         normal_taken += 1
         try:
             handle(ctx, message)
@@ -273,7 +268,7 @@ def log_worker(inbox, ctx, actor, part):
                     if not budget:
                         break
                 for count in inbox.course(min(budget, len(normal_queue))):
-                    message = take_normal()
+                    message = normal_queue.popleft()
                     handle(ctx, message)
                 normal_taken += count
                 budget -= count
@@ -302,7 +297,6 @@ def outside_outbox(post, inboxes, scheduler):
     judge_inbox = inboxes["judge"]
     judge_lanes = judge_inbox.by_priority
     judge_priority = judge_inbox.level
-    ready = scheduler.ready.append
 
     async def send(message, priority=None, overflow=None):
         kind = message.__class__
@@ -314,7 +308,7 @@ def outside_outbox(post, inboxes, scheduler):
                 lane.queue.append(message)
                 if judge_inbox.idle:
                     judge_inbox.idle = False
-                    ready(judge_inbox.work)
+                    scheduler.ready.append(judge_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
@@ -327,7 +321,7 @@ def outside_outbox(post, inboxes, scheduler):
                 lane.queue.append(message)
                 if judge_inbox.idle:
                     judge_inbox.idle = False
-                    ready(judge_inbox.work)
+                    scheduler.ready.append(judge_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
@@ -344,7 +338,7 @@ def outside_outbox(post, inboxes, scheduler):
                 lane.queue.append(message)
                 if judge_inbox.idle:
                     judge_inbox.idle = False
-                    ready(judge_inbox.work)
+                    scheduler.ready.append(judge_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
@@ -357,7 +351,7 @@ def outside_outbox(post, inboxes, scheduler):
                 lane.queue.append(message)
                 if judge_inbox.idle:
                     judge_inbox.idle = False
-                    ready(judge_inbox.work)
+                    scheduler.ready.append(judge_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True

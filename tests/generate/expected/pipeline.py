@@ -10,17 +10,15 @@ def reader_outbox(post, inboxes, scheduler):
     counter_inbox = inboxes["counter"]
     counter_normal = counter_inbox.by_priority[NORMAL]
     counter_normal_queue = counter_normal.queue
-    counter_normal_append = counter_normal_queue.append
-    ready = scheduler.ready.append
 
     async def send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
             if len(counter_normal_queue) < counter_normal.room:
-                counter_normal_append(message)
+                counter_normal_queue.append(message)
                 if counter_inbox.idle:
                     counter_inbox.idle = False
-                    ready(counter_inbox.work)
+                    scheduler.ready.append(counter_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
@@ -31,10 +29,10 @@ def reader_outbox(post, inboxes, scheduler):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
             if len(counter_normal_queue) < counter_normal.room:
-                counter_normal_append(message)
+                counter_normal_queue.append(message)
                 if counter_inbox.idle:
                     counter_inbox.idle = False
-                    ready(counter_inbox.work)
+                    scheduler.ready.append(counter_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
@@ -49,7 +47,6 @@ def reader_receiver(inbox):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     scheduler = inbox.scheduler
     allowed = left = 1
 
@@ -64,7 +61,7 @@ def reader_receiver(inbox):
                 left, allowed = left + more, allowed + more
                 continue
             if normal_queue:
-                message = take_normal()
+                message = normal_queue.popleft()
                 left -= 1
                 if normal.pressed:
                     normal.relieve()
@@ -87,7 +84,7 @@ def reader_receiver(inbox):
         if signals:
             return inbox.take_signal()
         if normal_queue:
-            message = take_normal()
+            message = normal_queue.popleft()
             allowed += 1
             if normal.pressed:
                 normal.relieve()
@@ -115,17 +112,15 @@ def counter_outbox(post, inboxes, scheduler):
     total_inbox = inboxes["total"]
     total_normal = total_inbox.by_priority[NORMAL]
     total_normal_queue = total_normal.queue
-    total_normal_append = total_normal_queue.append
-    ready = scheduler.ready.append
 
     async def send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Count and priority is None and overflow is None:
             if len(total_normal_queue) < total_normal.room:
-                total_normal_append(message)
+                total_normal_queue.append(message)
                 if total_inbox.idle:
                     total_inbox.idle = False
-                    ready(total_inbox.work)
+                    scheduler.ready.append(total_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
@@ -136,10 +131,10 @@ def counter_outbox(post, inboxes, scheduler):
         kind = message.__class__
         if kind is Count and priority is None and overflow is None:
             if len(total_normal_queue) < total_normal.room:
-                total_normal_append(message)
+                total_normal_queue.append(message)
                 if total_inbox.idle:
                     total_inbox.idle = False
-                    ready(total_inbox.work)
+                    scheduler.ready.append(total_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
@@ -155,14 +150,13 @@ def counter_worker(inbox, ctx, actor, part):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     normal_taken = 0
 
     def work(budget):
         nonlocal normal_taken
         if inbox.alert or len(normal_queue) != 1:
             return batch(budget)
-        message = take_normal()
+        message = normal_queue.popleft()
         normal_taken += 1
         try:
             handle(ctx, message)
@@ -189,7 +183,7 @@ def counter_worker(inbox, ctx, actor, part):
                     if not budget:
                         break
                 for count in inbox.course(min(budget, len(normal_queue))):
-                    message = take_normal()
+                    message = normal_queue.popleft()
                     handle(ctx, message)
                 normal_taken += count
                 budget -= count
@@ -233,7 +227,6 @@ def total_worker(inbox, ctx, actor, part):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     allowed = left = 1
 
     @coroutine
@@ -254,7 +247,7 @@ def total_worker(inbox, ctx, actor, part):
                     left, allowed = left + more, allowed + more
                     continue
                 if normal_queue:
-                    message = take_normal()
+                    message = normal_queue.popleft()
                     left -= 1
                     if normal.pressed:
                         normal.relieve()
@@ -281,31 +274,28 @@ def outside_outbox(post, inboxes, scheduler):
     counter_inbox = inboxes["counter"]
     counter_normal = counter_inbox.by_priority[NORMAL]
     counter_normal_queue = counter_normal.queue
-    counter_normal_append = counter_normal_queue.append
     total_inbox = inboxes["total"]
     total_normal = total_inbox.by_priority[NORMAL]
     total_normal_queue = total_normal.queue
-    total_normal_append = total_normal_queue.append
-    ready = scheduler.ready.append
 
     async def send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
             if len(counter_normal_queue) < counter_normal.room:
-                counter_normal_append(message)
+                counter_normal_queue.append(message)
                 if counter_inbox.idle:
                     counter_inbox.idle = False
-                    ready(counter_inbox.work)
+                    scheduler.ready.append(counter_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
             return await counter_normal.put(message, message)
         if kind is Count and priority is None and overflow is None:
             if len(total_normal_queue) < total_normal.room:
-                total_normal_append(message)
+                total_normal_queue.append(message)
                 if total_inbox.idle:
                     total_inbox.idle = False
-                    ready(total_inbox.work)
+                    scheduler.ready.append(total_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
@@ -316,20 +306,20 @@ def outside_outbox(post, inboxes, scheduler):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
             if len(counter_normal_queue) < counter_normal.room:
-                counter_normal_append(message)
+                counter_normal_queue.append(message)
                 if counter_inbox.idle:
                     counter_inbox.idle = False
-                    ready(counter_inbox.work)
+                    scheduler.ready.append(counter_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
             return counter_normal.put_now(message, message)
         if kind is Count and priority is None and overflow is None:
             if len(total_normal_queue) < total_normal.room:
-                total_normal_append(message)
+                total_normal_queue.append(message)
                 if total_inbox.idle:
                     total_inbox.idle = False
-                    ready(total_inbox.work)
+                    scheduler.ready.append(total_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True

@@ -12,7 +12,6 @@ def reader_outbox(post, inboxes, scheduler):
     disk_release = disk_inbox.lock.release
     disk_normal = disk_inbox.by_priority[NORMAL]
     disk_normal_queue = disk_normal.queue
-    disk_normal_append = disk_normal_queue.append
 
     async def send(message, priority=None, overflow=None):
         kind = message.__class__
@@ -20,7 +19,7 @@ def reader_outbox(post, inboxes, scheduler):
             disk_acquire()
             try:
                 if len(disk_normal_queue) < disk_normal.room:
-                    disk_normal_append(message)
+                    disk_normal_queue.append(message)
                     if disk_inbox.idle:
                         disk_inbox.wake()
                     return True
@@ -35,7 +34,7 @@ def reader_outbox(post, inboxes, scheduler):
             disk_acquire()
             try:
                 if len(disk_normal_queue) < disk_normal.room:
-                    disk_normal_append(message)
+                    disk_normal_queue.append(message)
                     if disk_inbox.idle:
                         disk_inbox.wake()
                     return True
@@ -52,7 +51,6 @@ def reader_receiver(inbox):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     scheduler = inbox.scheduler
     allowed = left = 1
 
@@ -67,7 +65,7 @@ def reader_receiver(inbox):
                 left, allowed = left + more, allowed + more
                 continue
             if normal_queue:
-                message = take_normal()
+                message = normal_queue.popleft()
                 left -= 1
                 if normal.pressed:
                     normal.relieve()
@@ -90,7 +88,7 @@ def reader_receiver(inbox):
         if signals:
             return inbox.take_signal()
         if normal_queue:
-            message = take_normal()
+            message = normal_queue.popleft()
             allowed += 1
             if normal.pressed:
                 normal.relieve()
@@ -121,19 +119,16 @@ def disk_outbox(post, inboxes, scheduler):
     ledger_release = ledger_inbox.lock.release
     ledger_normal = ledger_inbox.by_priority[NORMAL]
     ledger_normal_queue = ledger_normal.queue
-    ledger_normal_append = ledger_normal_queue.append
     total_inbox = inboxes["total"]
     total_acquire = total_inbox.lock.acquire
     total_release = total_inbox.lock.release
     total_normal = total_inbox.by_priority[NORMAL]
     total_normal_queue = total_normal.queue
-    total_normal_append = total_normal_queue.append
     counter_inbox = inboxes["counter"]
     counter_acquire = counter_inbox.lock.acquire
     counter_release = counter_inbox.lock.release
     counter_normal = counter_inbox.by_priority[NORMAL]
     counter_normal_queue = counter_normal.queue
-    counter_normal_append = counter_normal_queue.append
 
     def send(message, priority=None, overflow=None):
         if get_ident() != home.ident:
@@ -143,7 +138,7 @@ def disk_outbox(post, inboxes, scheduler):
             ledger_acquire()
             try:
                 if len(ledger_normal_queue) < ledger_normal.room:
-                    ledger_normal_append(message)
+                    ledger_normal_queue.append(message)
                     if ledger_inbox.idle:
                         ledger_inbox.wake()
                     return True
@@ -155,12 +150,12 @@ def disk_outbox(post, inboxes, scheduler):
             ledger_acquire()
             try:
                 if len(ledger_normal_queue) < ledger_normal.room:
-                    ledger_normal_append(message)
+                    ledger_normal_queue.append(message)
                     if ledger_inbox.idle:
                         ledger_inbox.wake()
                 elif ledger_normal.displaces:
                     ledger_normal_queue.popleft()
-                    ledger_normal_append(message)
+                    ledger_normal_queue.append(message)
                     ledger_normal.displaced += 1
                 else:
                     late += ((ledger_normal, message),)
@@ -172,7 +167,7 @@ def disk_outbox(post, inboxes, scheduler):
                     total_normal.early += 1
                     taken = False
                 elif len(total_normal_queue) < total_normal.room:
-                    total_normal_append(message)
+                    total_normal_queue.append(message)
                     if total_inbox.idle:
                         total_inbox.wake()
                 else:
@@ -182,7 +177,7 @@ def disk_outbox(post, inboxes, scheduler):
             counter_acquire()
             try:
                 if len(counter_normal_queue) < counter_normal.room:
-                    counter_normal_append(message)
+                    counter_normal_queue.append(message)
                     if counter_inbox.idle:
                         counter_inbox.wake()
                 else:
@@ -203,7 +198,7 @@ def disk_outbox(post, inboxes, scheduler):
             ledger_acquire()
             try:
                 if len(ledger_normal_queue) < ledger_normal.room:
-                    ledger_normal_append(message)
+                    ledger_normal_queue.append(message)
                     if ledger_inbox.idle:
                         ledger_inbox.wake()
                     return True
@@ -215,12 +210,12 @@ def disk_outbox(post, inboxes, scheduler):
             ledger_acquire()
             try:
                 if len(ledger_normal_queue) < ledger_normal.room:
-                    ledger_normal_append(message)
+                    ledger_normal_queue.append(message)
                     if ledger_inbox.idle:
                         ledger_inbox.wake()
                 elif ledger_normal.displaces:
                     ledger_normal_queue.popleft()
-                    ledger_normal_append(message)
+                    ledger_normal_queue.append(message)
                     ledger_normal.displaced += 1
                 else:
                     late += ((ledger_normal, message),)
@@ -232,7 +227,7 @@ def disk_outbox(post, inboxes, scheduler):
                     total_normal.early += 1
                     taken = False
                 elif len(total_normal_queue) < total_normal.room:
-                    total_normal_append(message)
+                    total_normal_queue.append(message)
                     if total_inbox.idle:
                         total_inbox.wake()
                 else:
@@ -242,7 +237,7 @@ def disk_outbox(post, inboxes, scheduler):
             counter_acquire()
             try:
                 if len(counter_normal_queue) < counter_normal.room:
-                    counter_normal_append(message)
+                    counter_normal_queue.append(message)
                     if counter_inbox.idle:
                         counter_inbox.wake()
                 else:
@@ -263,7 +258,6 @@ def disk_receiver(inbox):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     normal_taken = 0
 
     def following(wait=True):
@@ -272,7 +266,7 @@ def disk_receiver(inbox):
             message = None
             try:
                 if normal_queue and not signals:
-                    message = take_normal()
+                    message = normal_queue.popleft()
                     normal_taken += 1
                     if normal.pressed:
                         normal.relieve()
@@ -339,7 +333,6 @@ def ledger_worker(inbox, ctx, actor, part):
     lock = inbox.lock
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     normal_taken = 0
 
     def serve():
@@ -350,7 +343,7 @@ def ledger_worker(inbox, ctx, actor, part):
                 message = None
                 with lock:
                     if normal_queue and not signals:
-                        message = take_normal()
+                        message = normal_queue.popleft()
                         normal_taken += 1
                         if normal.pressed:
                             normal.relieve()
@@ -392,7 +385,6 @@ def total_worker(inbox, ctx, actor, part):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     allowed = left = 1
 
     @coroutine
@@ -413,7 +405,7 @@ def total_worker(inbox, ctx, actor, part):
                     left, allowed = left + more, allowed + more
                     continue
                 if normal_queue:
-                    message = take_normal()
+                    message = normal_queue.popleft()
                     left -= 1
                     if normal.pressed:
                         normal.relieve()
@@ -453,7 +445,6 @@ def counter_worker(inbox, ctx, actor, part):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     normal_taken = 0
 
     def work(budget):
@@ -466,7 +457,7 @@ def counter_worker(inbox, ctx, actor, part):
                     inbox.take_signal()
                     continue
                 if normal_queue:
-                    message = take_normal()
+                    message = normal_queue.popleft()
                     budget -= 1
                 else:
                     break
@@ -498,25 +489,21 @@ def outside_outbox(post, inboxes, scheduler):
     disk_release = disk_inbox.lock.release
     disk_normal = disk_inbox.by_priority[NORMAL]
     disk_normal_queue = disk_normal.queue
-    disk_normal_append = disk_normal_queue.append
     ledger_inbox = inboxes["ledger"]
     ledger_acquire = ledger_inbox.lock.acquire
     ledger_release = ledger_inbox.lock.release
     ledger_normal = ledger_inbox.by_priority[NORMAL]
     ledger_normal_queue = ledger_normal.queue
-    ledger_normal_append = ledger_normal_queue.append
     total_inbox = inboxes["total"]
     total_acquire = total_inbox.lock.acquire
     total_release = total_inbox.lock.release
     total_normal = total_inbox.by_priority[NORMAL]
     total_normal_queue = total_normal.queue
-    total_normal_append = total_normal_queue.append
     counter_inbox = inboxes["counter"]
     counter_acquire = counter_inbox.lock.acquire
     counter_release = counter_inbox.lock.release
     counter_normal = counter_inbox.by_priority[NORMAL]
     counter_normal_queue = counter_normal.queue
-    counter_normal_append = counter_normal_queue.append
 
     async def send(message, priority=None, overflow=None):
         kind = message.__class__
@@ -524,7 +511,7 @@ def outside_outbox(post, inboxes, scheduler):
             disk_acquire()
             try:
                 if len(disk_normal_queue) < disk_normal.room:
-                    disk_normal_append(message)
+                    disk_normal_queue.append(message)
                     if disk_inbox.idle:
                         disk_inbox.wake()
                     return True
@@ -535,7 +522,7 @@ def outside_outbox(post, inboxes, scheduler):
             ledger_acquire()
             try:
                 if len(ledger_normal_queue) < ledger_normal.room:
-                    ledger_normal_append(message)
+                    ledger_normal_queue.append(message)
                     if ledger_inbox.idle:
                         ledger_inbox.wake()
                     return True
@@ -547,12 +534,12 @@ def outside_outbox(post, inboxes, scheduler):
             ledger_acquire()
             try:
                 if len(ledger_normal_queue) < ledger_normal.room:
-                    ledger_normal_append(message)
+                    ledger_normal_queue.append(message)
                     if ledger_inbox.idle:
                         ledger_inbox.wake()
                 elif ledger_normal.displaces:
                     ledger_normal_queue.popleft()
-                    ledger_normal_append(message)
+                    ledger_normal_queue.append(message)
                     ledger_normal.displaced += 1
                 else:
                     late += ((ledger_normal, message),)
@@ -564,7 +551,7 @@ def outside_outbox(post, inboxes, scheduler):
                     total_normal.early += 1
                     taken = False
                 elif len(total_normal_queue) < total_normal.room:
-                    total_normal_append(message)
+                    total_normal_queue.append(message)
                     if total_inbox.idle:
                         total_inbox.wake()
                 else:
@@ -574,7 +561,7 @@ def outside_outbox(post, inboxes, scheduler):
             counter_acquire()
             try:
                 if len(counter_normal_queue) < counter_normal.room:
-                    counter_normal_append(message)
+                    counter_normal_queue.append(message)
                     if counter_inbox.idle:
                         counter_inbox.wake()
                 else:
@@ -593,7 +580,7 @@ def outside_outbox(post, inboxes, scheduler):
             disk_acquire()
             try:
                 if len(disk_normal_queue) < disk_normal.room:
-                    disk_normal_append(message)
+                    disk_normal_queue.append(message)
                     if disk_inbox.idle:
                         disk_inbox.wake()
                     return True
@@ -604,7 +591,7 @@ def outside_outbox(post, inboxes, scheduler):
             ledger_acquire()
             try:
                 if len(ledger_normal_queue) < ledger_normal.room:
-                    ledger_normal_append(message)
+                    ledger_normal_queue.append(message)
                     if ledger_inbox.idle:
                         ledger_inbox.wake()
                     return True
@@ -616,12 +603,12 @@ def outside_outbox(post, inboxes, scheduler):
             ledger_acquire()
             try:
                 if len(ledger_normal_queue) < ledger_normal.room:
-                    ledger_normal_append(message)
+                    ledger_normal_queue.append(message)
                     if ledger_inbox.idle:
                         ledger_inbox.wake()
                 elif ledger_normal.displaces:
                     ledger_normal_queue.popleft()
-                    ledger_normal_append(message)
+                    ledger_normal_queue.append(message)
                     ledger_normal.displaced += 1
                 else:
                     late += ((ledger_normal, message),)
@@ -633,7 +620,7 @@ def outside_outbox(post, inboxes, scheduler):
                     total_normal.early += 1
                     taken = False
                 elif len(total_normal_queue) < total_normal.room:
-                    total_normal_append(message)
+                    total_normal_queue.append(message)
                     if total_inbox.idle:
                         total_inbox.wake()
                 else:
@@ -643,7 +630,7 @@ def outside_outbox(post, inboxes, scheduler):
             counter_acquire()
             try:
                 if len(counter_normal_queue) < counter_normal.room:
-                    counter_normal_append(message)
+                    counter_normal_queue.append(message)
                     if counter_inbox.idle:
                         counter_inbox.wake()
                 else:

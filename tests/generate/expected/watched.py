@@ -25,14 +25,13 @@ def watch_worker(inbox, ctx, actor, part):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     normal_taken = 0
 
     def work(budget):
         nonlocal normal_taken
         if inbox.alert or len(normal_queue) != 1:
             return batch(budget)
-        message = take_normal()
+        message = normal_queue.popleft()
         normal_taken += 1
         try:
             on_line(ctx, message)
@@ -63,7 +62,7 @@ def watch_worker(inbox, ctx, actor, part):
                     if not budget:
                         break
                 for count in inbox.course(min(budget, len(normal_queue))):
-                    message = take_normal()
+                    message = normal_queue.popleft()
                     on_line(ctx, message)
                 normal_taken += count
                 budget -= count
@@ -92,17 +91,15 @@ def alarm_outbox(post, inboxes, scheduler):
     watch_inbox = inboxes["watch"]
     watch_normal = watch_inbox.by_priority[NORMAL]
     watch_normal_queue = watch_normal.queue
-    watch_normal_append = watch_normal_queue.append
-    ready = scheduler.ready.append
 
     async def send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
             if len(watch_normal_queue) < watch_normal.room:
-                watch_normal_append(message)
+                watch_normal_queue.append(message)
                 if watch_inbox.idle:
                     watch_inbox.idle = False
-                    ready(watch_inbox.work)
+                    scheduler.ready.append(watch_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
@@ -113,10 +110,10 @@ def alarm_outbox(post, inboxes, scheduler):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
             if len(watch_normal_queue) < watch_normal.room:
-                watch_normal_append(message)
+                watch_normal_queue.append(message)
                 if watch_inbox.idle:
                     watch_inbox.idle = False
-                    ready(watch_inbox.work)
+                    scheduler.ready.append(watch_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
@@ -133,7 +130,6 @@ def alarm_worker(inbox, ctx, actor, part):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     allowed = left = 1
 
     @coroutine
@@ -154,7 +150,7 @@ def alarm_worker(inbox, ctx, actor, part):
                     left, allowed = left + more, allowed + more
                     continue
                 if normal_queue:
-                    message = take_normal()
+                    message = normal_queue.popleft()
                     left -= 1
                     if normal.pressed:
                         normal.relieve()
@@ -181,17 +177,15 @@ def outside_outbox(post, inboxes, scheduler):
     watch_inbox = inboxes["watch"]
     watch_normal = watch_inbox.by_priority[NORMAL]
     watch_normal_queue = watch_normal.queue
-    watch_normal_append = watch_normal_queue.append
-    ready = scheduler.ready.append
 
     async def send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
             if len(watch_normal_queue) < watch_normal.room:
-                watch_normal_append(message)
+                watch_normal_queue.append(message)
                 if watch_inbox.idle:
                     watch_inbox.idle = False
-                    ready(watch_inbox.work)
+                    scheduler.ready.append(watch_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True
@@ -202,10 +196,10 @@ def outside_outbox(post, inboxes, scheduler):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
             if len(watch_normal_queue) < watch_normal.room:
-                watch_normal_append(message)
+                watch_normal_queue.append(message)
                 if watch_inbox.idle:
                     watch_inbox.idle = False
-                    ready(watch_inbox.work)
+                    scheduler.ready.append(watch_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
                 return True

@@ -12,13 +12,11 @@ def reader_outbox(post, inboxes, scheduler):
     log_inbox = inboxes["log"]
     log_normal = log_inbox.by_priority[NORMAL]
     log_normal_queue = log_normal.queue
-    log_normal_append = log_normal_queue.append
     tally_inbox = inboxes["tally"]
     tally_lanes = tally_inbox.by_priority
     tally_normal = tally_inbox.by_priority[NORMAL]
     ledger_inbox = inboxes["ledger"]
     ledger_normal = ledger_inbox.by_priority[NORMAL]
-    ready = scheduler.ready.append
 
     async def send(message, priority=None, overflow=None):
         kind = type(message)
@@ -29,10 +27,10 @@ def reader_outbox(post, inboxes, scheduler):
             if not keeper_normal.offer(box):
                 late += ((keeper_normal, box),)
             if len(log_normal_queue) < log_normal.room:
-                log_normal_append(box)
+                log_normal_queue.append(box)
                 if log_inbox.idle:
                     log_inbox.idle = False
-                    ready(log_inbox.work)
+                    scheduler.ready.append(log_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
             else:
@@ -52,10 +50,10 @@ def reader_outbox(post, inboxes, scheduler):
                 lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if lane.offer(box):
                 return True
@@ -64,10 +62,10 @@ def reader_outbox(post, inboxes, scheduler):
         if kind is Report and priority is None and overflow is None:
             try:
                 value = message.total
-                box = Box(codec_Report, encode(value)) if type(value) is int else None
+                box = Box(codec_Report, encode(value)) if type(value) is int else seal_Report(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Report(message)
             if ledger_normal.offer(box):
                 return True
@@ -84,10 +82,10 @@ def reader_outbox(post, inboxes, scheduler):
             if not keeper_normal.offer(box):
                 late += ((keeper_normal, box),)
             if len(log_normal_queue) < log_normal.room:
-                log_normal_append(box)
+                log_normal_queue.append(box)
                 if log_inbox.idle:
                     log_inbox.idle = False
-                    ready(log_inbox.work)
+                    scheduler.ready.append(log_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
             else:
@@ -106,10 +104,10 @@ def reader_outbox(post, inboxes, scheduler):
                 lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if lane.offer(box):
                 return True
@@ -118,10 +116,10 @@ def reader_outbox(post, inboxes, scheduler):
         if kind is Report and priority is None and overflow is None:
             try:
                 value = message.total
-                box = Box(codec_Report, encode(value)) if type(value) is int else None
+                box = Box(codec_Report, encode(value)) if type(value) is int else seal_Report(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Report(message)
             if ledger_normal.offer(box):
                 return True
@@ -137,7 +135,6 @@ def reader_receiver(inbox):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     scheduler = inbox.scheduler
     allowed = left = 1
 
@@ -152,7 +149,7 @@ def reader_receiver(inbox):
                 left, allowed = left + more, allowed + more
                 continue
             if normal_queue:
-                message = take_normal()
+                message = normal_queue.popleft()
                 left -= 1
                 if normal.pressed:
                     normal.relieve()
@@ -181,7 +178,7 @@ def reader_receiver(inbox):
         if signals:
             return inbox.take_signal()
         if normal_queue:
-            message = take_normal()
+            message = normal_queue.popleft()
             allowed += 1
             if normal.pressed:
                 normal.relieve()
@@ -230,20 +227,17 @@ def keeper_worker(inbox, ctx, actor, part):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     normal_taken = 0
 
     def work(budget):
         nonlocal normal_taken
         if inbox.alert or len(normal_queue) != 1:
             return batch(budget)
-        message = take_normal()
+        message = normal_queue.popleft()
         normal_taken += 1
         try:
-            if type(message) is Box:
-                codec = message.codec
-                build, decode = codec.build, codec.decode
-                message = build(decode(message.frame))
+            if type(message) is Box and message.codec is codec_Parcel:
+                message = build_Parcel(decode_Parcel(message.frame))
             elif message.__class__ in BOXES:
                 message = message.codec.open(message)
             kind = message.__class__
@@ -278,13 +272,11 @@ def keeper_worker(inbox, ctx, actor, part):
                     if not budget:
                         break
                 for count in inbox.course(min(budget, len(normal_queue))):
-                    message = take_normal()
+                    message = normal_queue.popleft()
                     if normal.pressed:
                         normal.relieve()
-                    if type(message) is Box:
-                        codec = message.codec
-                        build, decode = codec.build, codec.decode
-                        message = build(decode(message.frame))
+                    if type(message) is Box and message.codec is codec_Parcel:
+                        message = build_Parcel(decode_Parcel(message.frame))
                     elif message.__class__ in BOXES:
                         message = message.codec.open(message)
                     kind = message.__class__
@@ -336,9 +328,7 @@ def tally_worker(inbox, ctx, actor, part):
     signals = inbox.signals
     high, normal = inbox.lanes
     high_queue = high.queue
-    take_high = high_queue.popleft
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     high_taken = 0
     normal_taken = 0
     left = 1
@@ -360,13 +350,13 @@ def tally_worker(inbox, ctx, actor, part):
                     left += inbox.more() or (yield from inbox.breathe())
                     continue
                 if high_queue:
-                    message = take_high()
+                    message = high_queue.popleft()
                     high_taken += 1
                     left -= 1
                     if high.pressed:
                         high.relieve()
                 elif normal_queue:
-                    message = take_normal()
+                    message = normal_queue.popleft()
                     normal_taken += 1
                     left -= 1
                     if normal.pressed:
@@ -377,10 +367,8 @@ def tally_worker(inbox, ctx, actor, part):
                     inbox.idle = True
                     yield parked
                     continue
-                if type(message) is Box:
-                    codec = message.codec
-                    build, decode = codec.build, codec.decode
-                    message = build(decode(message.frame))
+                if type(message) is Box and message.codec is codec_Count:
+                    message = Count(decode_Count(message.frame))
                 elif message.__class__ in BOXES:
                     message = message.codec.open(message)
                 yield from handle(ctx, message)
@@ -419,7 +407,6 @@ def ledger_worker(inbox, ctx, actor, part):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     normal_taken = 0
 
     def serve():
@@ -430,17 +417,15 @@ def ledger_worker(inbox, ctx, actor, part):
                 message = None
                 try:
                     if normal_queue and not signals:
-                        message = take_normal()
+                        message = normal_queue.popleft()
                         normal_taken += 1
                         if normal.pressed:
                             normal.relieve()
                 except IndexError:
                     continue  # a stop has taken it away
                 if message is not None:
-                    if type(message) is Box:
-                        codec = message.codec
-                        build, decode = codec.build, codec.decode
-                        message = build(decode(message.frame))
+                    if type(message) is Box and message.codec is codec_Report:
+                        message = Report(decode_Report(message.frame))
                     elif message.__class__ in BOXES:
                         message = message.codec.open(message)
                     handle(ctx, message)
@@ -478,20 +463,17 @@ def log_worker(inbox, ctx, actor, part):
     signals = inbox.signals
     (normal,) = inbox.lanes
     normal_queue = normal.queue
-    take_normal = normal_queue.popleft
     normal_taken = 0
 
     def work(budget):
         nonlocal normal_taken
         if inbox.alert or len(normal_queue) != 1:
             return batch(budget)
-        message = take_normal()
+        message = normal_queue.popleft()
         normal_taken += 1
         try:
-            if type(message) is Box:
-                codec = message.codec
-                build, decode = codec.build, codec.decode
-                message = build(decode(message.frame))
+            if type(message) is Box and message.codec is codec_Parcel:
+                message = build_Parcel(decode_Parcel(message.frame))
             elif message.__class__ in BOXES:
                 message = message.codec.open(message)
             handle(ctx, message)
@@ -518,11 +500,9 @@ def log_worker(inbox, ctx, actor, part):
                     if not budget:
                         break
                 for count in inbox.course(min(budget, len(normal_queue))):
-                    message = take_normal()
-                    if type(message) is Box:
-                        codec = message.codec
-                        build, decode = codec.build, codec.decode
-                        message = build(decode(message.frame))
+                    message = normal_queue.popleft()
+                    if type(message) is Box and message.codec is codec_Parcel:
+                        message = build_Parcel(decode_Parcel(message.frame))
                     elif message.__class__ in BOXES:
                         message = message.codec.open(message)
                     handle(ctx, message)
@@ -555,13 +535,11 @@ def outside_outbox(post, inboxes, scheduler):
     log_inbox = inboxes["log"]
     log_normal = log_inbox.by_priority[NORMAL]
     log_normal_queue = log_normal.queue
-    log_normal_append = log_normal_queue.append
     tally_inbox = inboxes["tally"]
     tally_lanes = tally_inbox.by_priority
     tally_normal = tally_inbox.by_priority[NORMAL]
     ledger_inbox = inboxes["ledger"]
     ledger_normal = ledger_inbox.by_priority[NORMAL]
-    ready = scheduler.ready.append
 
     async def send(message, priority=None, overflow=None):
         kind = type(message)
@@ -576,10 +554,10 @@ def outside_outbox(post, inboxes, scheduler):
             if not keeper_normal.offer(box):
                 late += ((keeper_normal, box),)
             if len(log_normal_queue) < log_normal.room:
-                log_normal_append(box)
+                log_normal_queue.append(box)
                 if log_inbox.idle:
                     log_inbox.idle = False
-                    ready(log_inbox.work)
+                    scheduler.ready.append(log_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
             else:
@@ -595,10 +573,10 @@ def outside_outbox(post, inboxes, scheduler):
                 lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if lane.offer(box):
                 return True
@@ -607,10 +585,10 @@ def outside_outbox(post, inboxes, scheduler):
         if kind is Report and priority is None and overflow is None:
             try:
                 value = message.total
-                box = Box(codec_Report, encode(value)) if type(value) is int else None
+                box = Box(codec_Report, encode(value)) if type(value) is int else seal_Report(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Report(message)
             if ledger_normal.offer(box):
                 return True
@@ -631,10 +609,10 @@ def outside_outbox(post, inboxes, scheduler):
             if not keeper_normal.offer(box):
                 late += ((keeper_normal, box),)
             if len(log_normal_queue) < log_normal.room:
-                log_normal_append(box)
+                log_normal_queue.append(box)
                 if log_inbox.idle:
                     log_inbox.idle = False
-                    ready(log_inbox.work)
+                    scheduler.ready.append(log_inbox.work)
                     if not scheduler.awake:
                         scheduler.rise()
             else:
@@ -649,10 +627,10 @@ def outside_outbox(post, inboxes, scheduler):
                 lane = tally_lanes.get(priority) or tally_inbox.no_lane(priority, message)
             try:
                 value = message.words
-                box = Box(codec_Count, encode(value)) if type(value) is int else None
+                box = Box(codec_Count, encode(value)) if type(value) is int else seal_Count(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Count(message)
             if lane.offer(box):
                 return True
@@ -661,10 +639,10 @@ def outside_outbox(post, inboxes, scheduler):
         if kind is Report and priority is None and overflow is None:
             try:
                 value = message.total
-                box = Box(codec_Report, encode(value)) if type(value) is int else None
+                box = Box(codec_Report, encode(value)) if type(value) is int else seal_Report(message)
+            except BoxError:
+                raise
             except Exception:
-                box = None
-            if box is None:
                 box = seal_Report(message)
             if ledger_normal.offer(box):
                 return True

@@ -1,0 +1,150 @@
+"""What stands for the parts of an orchestra in the steps: the same attributes, and little code."""
+
+import asyncio
+import contextvars
+from collections import deque
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from types import coroutine
+from typing import Any, ClassVar
+
+import attrs
+
+from orchestra.priority import Priority
+from orchestra.runtime.strand import PARKED, breathe
+
+BATCH = 32
+"""Messages between two looks at the clock."""
+
+_COURSE = [*range(1, BATCH + 1)]
+_SLICE = 0.002
+
+
+def nothing(budget: int) -> int:
+    """A step that has nothing to do."""
+    return budget
+
+
+@attrs.define(eq=False)
+class Lane:
+    queue: deque[Any]
+    room: int = 1024
+    pressed: bool = False
+    peak: int = 1024
+
+
+@attrs.define(eq=False)
+class Turns:
+    """The part of the scheduler that says how many messages may follow."""
+
+    ready: deque[Any]
+    awake: bool = True
+    began: float = 1e18  # so that the time is never up
+    budget: int = BATCH
+
+    def more(self) -> int:
+        if self.ready or monotonic() - self.began >= _SLICE:
+            return 0
+        if self.budget < BATCH:
+            self.budget *= 2
+        return self.budget
+
+
+@attrs.define(eq=False)
+class Inbox:
+    lanes: tuple[Lane, ...]
+    scheduler: Turns
+    work: Callable[[int], int] = nothing
+    signals: deque[Any] = attrs.Factory(deque)
+    idle: bool = False
+    alert: bool = False
+    over: bool = False
+    current: Any = None
+    _course: list[int] = _COURSE
+
+    PARKED: ClassVar = PARKED
+
+    @property
+    def by_priority(self) -> dict[Priority, Lane]:
+        return {Priority.NORMAL: self.lanes[0]}
+
+    def course(self, count: int) -> list[int]:
+        self._course = course = _COURSE[:count]
+        return course
+
+    def more(self) -> int:
+        for lane in self.lanes:
+            if len(lane.queue) > lane.peak:  # noqa: PLR1730  # as in the library
+                lane.peak = len(lane.queue)
+        return self.scheduler.more()
+
+    async def breathe(self) -> int:
+        self.scheduler.ready.append(self.work)
+        await breathe
+        return self.scheduler.budget
+
+
+@attrs.define(eq=False)
+class Part:
+    _inbox: Inbox
+
+    def again(self) -> None:
+        self._inbox.scheduler.ready.append(self._inbox.work)
+
+
+@attrs.define(eq=False)
+class Handoff:
+    over: bool = False
+
+
+@attrs.define(eq=False)
+class Strand:
+    _handoff: Handoff
+    context: contextvars.Context
+    task: asyncio.Future[None]
+
+
+@attrs.define(eq=False)
+class Ctx:
+    """What a subsystem sends and receives by; its verbs are functions in slots."""
+
+    send: Callable[..., Awaitable[bool]]
+    try_send: Callable[..., bool]
+    recv: Any = None
+
+
+class Actor:
+    """Its handlers do nothing: what they do is a step of its own."""
+
+    def __init__(self) -> None:
+        self.left = 10**9
+
+    def handle(self, ctx: Any, message: Any) -> None:
+        pass
+
+    async def handle_async(self, ctx: Any, message: Any) -> None:
+        pass
+
+
+async def send(message: Any, priority: Any = None, overflow: Any = None) -> bool:
+    return True
+
+
+def try_send(message: Any, priority: Any = None, overflow: Any = None) -> bool:
+    return True
+
+
+async def recv() -> None:
+    pass
+
+
+@coroutine
+def parks(parked: object) -> Any:
+    """What serves an asynchronous Actor, without the serving."""
+    while True:
+        yield parked
+
+
+async def lives(parked: object) -> None:
+    """The coroutine around that."""
+    await parks(parked)
