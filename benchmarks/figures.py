@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from benchmarks import bars, charts
+from benchmarks import against_bars, bars, charts
 from benchmarks.parts import tables
 from benchmarks.report import RESULTS
 
@@ -259,22 +259,47 @@ _PARTS = "parts-"
 """Before the name of a group of steps, of which each Python has a column."""
 
 
+_EIGHT = "to 8 subscribers, "
+
+_BARS = "bars"
+"""The name of the table of all bars."""
+
+_FILES = (
+    "send",
+    "ring",
+    "fanout",
+    "congestion",
+    "priority",
+    "thread",
+    "box",
+    "start",
+    "memory",
+    "scale",
+    "link",
+)
+"""The files of figures in which some have a bar."""
+
+
 def _send_chart(record: Record) -> str:
     ours = [bars.U8_PLAIN, bars.U8_TRY, bars.U8_RECV]
     shown = [each for each in _results(record) if each["name"] in ours or each["name"].startswith("u8, ")]
-    return charts.beside_peers("A message, × floor (asyncio / uvloop)", shown, ours)
+    return charts.beside_peers("A message, × floor (asyncio, paler uvloop), logarithmic", shown, ours)
 
 
 def _ring_chart(record: Record) -> str:
     shown = [each for each in _results(record) if each["name"].startswith("ring of 2,")]
     ours = [bars.ring(2, bars.SYNCHRONOUS), bars.ring(2, bars.ASYNCHRONOUS)]
-    return charts.beside_peers("A hop in a ring of two, × floor (asyncio / uvloop)", shown, ours)
+    return charts.beside_peers(
+        "A hop in a ring of two, × floor (asyncio, paler uvloop), logarithmic", shown, ours
+    )
 
 
 def _fanout_chart(record: Record) -> str:
     shown = [each for each in _results(record) if each["name"].startswith("to 8 ")]
     return charts.beside_peers(
-        "A message to eight, for each of them, × floor (asyncio / uvloop)", shown, [bars.fanout(8)]
+        "A message to eight, for each of them, × floor (asyncio, paler uvloop), logarithmic",
+        [{**each, "name": each["name"].removeprefix(_EIGHT)} for each in shown],
+        [bars.fanout(8)],
     )
 
 
@@ -311,7 +336,7 @@ def _percent(result: Record) -> str:
 
 
 def _where(record: Record) -> str:
-    return f"Python {record['python']}, {record['processor']}, one core, {record['loop']}; medians."
+    return f"Python {record['python']}, {record['processor']}, one core; medians."
 
 
 def filled(text: str, folder: Path = RESULTS) -> str:
@@ -332,6 +357,11 @@ def _lines(name: str, folder: Path) -> Iterator[str]:
             yield from tables.table(records, name.removeprefix(_PARTS))
             yield ""
             yield _where(records[-1]).partition(", ")[2]
+        return
+    if name == _BARS:
+        files = {each: records for each in _FILES if (records := every(each, folder))}
+        if files:
+            yield from against_bars.table(files)
         return
     source, make = MAKERS[name]
     if (record := newest(source, folder)) is not None:

@@ -145,10 +145,14 @@ def _row(result: Result, loops: Sequence[str], longest: float) -> tuple[str, ...
         f"{_cost(result, result.low)} to {_cost(result, result.high)}",
         *(() if result.ratio is None else (_ratio(result),)),
         *(cell for other in others for cell in _elsewhere(result, other)),
-        "" if result.bar is None else f"{'≥ ' if result.at_least else ''}{result.bar:.3g}",
+        "" if result.bar is None else f"{'≥ ' if result.at_least else ''}{_bar(result.bar)}",
         _mark(result),
         marks(result.figure, longest),
     )
+
+
+def _bar(bar: float) -> str:
+    return f"{bar:,.0f}" if bar >= 100 else f"{bar:.3g}"
 
 
 def _cost(result: Result, cost: float) -> str:

@@ -1,0 +1,66 @@
+"""The table of all bars: what each figure must reach, and what it is on each Python."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+Record: TypeAlias = Mapping[str, Any]
+
+
+def table(files: Mapping[str, Sequence[Record]]) -> Iterator[str]:
+    """The table of what was measured on asyncio's loop; what misses its bar is in bold.
+
+    `files` has the figures of each name, those of the oldest Python first.
+    """
+    pythons = sorted({_python(record) for records in files.values() for record in records}, key=_version)
+    yield f"| | | bar |{''.join(f' {python} |' for python in pythons)}"
+    yield f"|---|---|--:|{'--:|' * len(pythons)}"
+    for name, records in files.items():
+        rows: dict[str, dict[str, Record]] = {}
+        for record in records:
+            for result in _barred(record):
+                rows.setdefault(result["name"], {})[_python(record)] = result
+        for case, by_python in rows.items():
+            cells = "".join(_cell(by_python.get(python)) for python in pythons)
+            yield f"| {name} | {case} | {_bar(next(iter(by_python.values())))} |{cells}"
+
+
+def _barred(record: Record) -> Iterator[Record]:
+    for group in record["groups"].values():
+        for result in (*group["results"], *group.get("leads", ())):
+            if result.get("bar") is not None:
+                yield {"unit": group["unit"], **result}
+
+
+def _python(record: Record) -> str:
+    return str(record["python"]).rpartition(".")[0]
+
+
+def _version(python: str) -> list[int]:
+    return [int(number) for number in python.split(".")]
+
+
+def _bar(result: Record) -> str:
+    return f"{'≥' if result['bar_is_least'] else '≤'} {_with_unit(result, result['bar'])}"
+
+
+def _cell(result: Record | None) -> str:
+    if result is None:
+        return " |"
+    told = _with_unit(result, _figure(result))
+    return f" {told} |" if result["within_bar"] else f" **{told}** |"
+
+
+def _figure(result: Record) -> float:
+    """What was compared with the bar: a ratio where there is one."""
+    found: float = next(
+        result[key]
+        for key in ("times_as_fast", "ratio_to_floor", "ratio", "median")
+        if result.get(key) is not None
+    )
+    return found
+
+
+def _with_unit(result: Record, figure: float) -> str:
+    if any(result.get(key) is not None for key in ("times_as_fast", "ratio_to_floor", "ratio")):
+        return f"{figure:.2f} ×"
+    return f"{figure:,.{0 if figure >= 100 else 1}f} {result['unit']}"
