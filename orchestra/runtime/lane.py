@@ -5,8 +5,9 @@ a woken one has not put its message yet, and after the lane has closed. So `len(
 that the quick way of a send has to ask, and nobody overtakes those who wait.
 
 A waiting sender holds a ticket. When a message is taken, the oldest ticket is granted the place, and
-its sender, woken at the next turn of the loop, puts its message itself. A send that is cancelled
-before that has put nothing, and the place goes to the next.
+its sender, when it goes on, puts its message itself: a strand does so when nothing else is ready, another
+Task at the next turn of the loop. A send that is cancelled before that has put nothing, and the place goes
+to the next.
 
 What a send does when there is no room is the policy's matter. A `Drop` send whose wait ran out marks the
 lane as congested, and while it is marked further ones are dropped without a wait; the mark goes when a

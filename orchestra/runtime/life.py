@@ -112,7 +112,7 @@ class Life:
         self._broke: BaseException | None = None
         self._cancelled = False
         self._reminder: asyncio.TimerHandle | None = None
-        self.strand = Strand(self._live(first), loop, f"orchestra:{part.name}", None, scheduler)
+        self.strand = Strand(self._live(first), loop, f"orchestra:{part.name}", scheduler)
 
     def begin(self) -> None:
         """Let it run at the next turn."""

@@ -29,8 +29,6 @@ from orchestra.runtime.ticket import Ticket
 Places: TypeAlias = list[tuple[Lane, Any]]
 """The lanes that a message goes to, each with the entry that is put there."""
 
-"""What is told of each lane whether it took the message, or that the message waits there."""
-
 
 def _ignore(lane: Lane, outcome: Ticket | bool) -> None:
     """Nobody wants to know."""

@@ -9,7 +9,7 @@ from orchestra.runtime.lane import Lane
 from orchestra.runtime.ticket import StrandTicket, Ticket
 
 Note: TypeAlias = Callable[[Lane, Ticket | bool], None]
-"""What is told of each lane that was asked, and of what came of a ticket."""
+"""What is told of each lane whether it took the message, or that the message waits there."""
 
 Waits: TypeAlias = Sequence[tuple[Lane, Ticket, Any]]
 

@@ -78,9 +78,8 @@ class _Handoff(asyncio.Future[None]):
 class Strand:
     """One coroutine, its Task and its context variables.
 
-    `parked` is called when the Task has come to park; `scheduler` is told then, and when a step of it begins.
-    The Task ends when the coroutine does, with the
-    coroutine's result or error.
+    `scheduler` steps it, and is told when its Task steps it and when that has come to park.
+    The Task ends when the coroutine does, with the coroutine's result or error.
     """
 
     __slots__ = (
@@ -89,7 +88,6 @@ class Strand:
         "_handoff",
         "_loop",
         "_outcome",
-        "_parked",
         "_scheduler",
         "_step",
         "_thrown",
@@ -103,13 +101,11 @@ class Strand:
         coroutine: Coroutine[Any, Any, None],
         loop: asyncio.AbstractEventLoop,
         name: str,
-        parked: Callable[[], None] | None,
-        scheduler: Scheduler | None = None,
+        scheduler: Scheduler,
     ) -> None:
         context = self.context = contextvars.copy_context()
         self._loop = loop
         self._coroutine = coroutine
-        self._parked = parked
         self._scheduler = scheduler
         self._awaited: Any = PARKED
         self._thrown: BaseException | None = None
@@ -143,7 +139,7 @@ class Strand:
 
         A sender that went on as soon as there is any room would change with the receiver each few messages.
         """
-        if self._waits and self._scheduler is not None:
+        if self._waits:
             self._waits = False
             self._scheduler.add_later(self.step)
 
@@ -170,10 +166,7 @@ class Strand:
             if not await self._take_over():
                 return
             self._handoff = _Handoff(self._loop)
-            if self._parked is not None:
-                self._parked()
-            if self._scheduler is not None:
-                self._scheduler.poke()
+            self._scheduler.poke()
 
     def _cancel(self, cancelled: asyncio.CancelledError) -> None:
         """Cancel what is awaited, so that it ends by that, as in a plain Task; else the coroutine itself."""
@@ -197,17 +190,15 @@ class Strand:
                 except BaseException as raised:
                     self._thrown = raised
             del awaited
-            if self._scheduler is not None:
-                self._scheduler.began = monotonic()
-                if self._scheduler.on_begin is not None:
-                    self._scheduler.begins()
+            self._scheduler.began = monotonic()
+            if self._scheduler.on_begin is not None:
+                self._scheduler.begins()
             try:
                 self._awaited = self._go_on()
             except StopIteration:
                 return False
             finally:
-                if self._scheduler is not None:
-                    self._scheduler.began = 0.0
+                self._scheduler.began = 0.0
             if self._awaited is PARKED or self._awaited is BREATHING:
                 self._awaited = PARKED
                 return True

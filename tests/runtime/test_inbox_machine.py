@@ -126,7 +126,7 @@ class InboxMachine(RuleBasedStateMachine):
         post = Post("outside", None, plan, {"sink": self.inbox}, {})
         self.send, self.try_send = wiring.outboxes["outside"](post, {"sink": self.inbox}, self.scheduler)
         self.commands: asyncio.Queue[Receive | None] = asyncio.Queue()
-        self.strand = Strand(self.live(), loop, "sink", self.scheduler.poke)
+        self.strand = Strand(self.live(), loop, "sink", self.scheduler)
         self.inbox.strand = self.strand
         self.inbox.work = self.strand.step
         self.scheduler.add(self.strand.step)

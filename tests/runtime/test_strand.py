@@ -16,20 +16,28 @@ from tests.runtime.clockwork import run
 variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
 
 
+class Poked(Scheduler):
+    """Counts how often something came to rest outside a turn."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self.pokes = 0
+
+    def poke(self) -> None:
+        self.pokes += 1
+        super().poke()
+
+
 class Stand:
     """A strand with a ready-queue, and what it said."""
 
     def __init__(self, main: "Callable[[Stand], Coroutine[Any, Any, None]]") -> None:
         loop = asyncio.get_running_loop()
-        self.scheduler = Scheduler(loop)
+        self.scheduler = Poked(loop)
         self.said: list[Any] = []
-        self.parked = 0
-        self.strand = Strand(main(self), loop, "the strand", self._parked)
+        self.strand = Strand(main(self), loop, "the strand", self.scheduler)
         self.task = self.strand.task
         self.step()
-
-    def _parked(self) -> None:
-        self.parked += 1
 
     def step(self) -> None:
         self.scheduler.add(self.strand.step)
@@ -414,10 +422,10 @@ def test_it_tells_when_its_task_has_come_to_park() -> None:
 
         stand = Stand(body)
         await turns()
-        assert stand.parked == 0
+        assert stand.scheduler.pokes == 0
         stand.step()
         await asyncio.sleep(0.01)
-        assert stand.parked == 1
+        assert stand.scheduler.pokes == 1
         stand.step()
         await finish(stand)
 

@@ -209,7 +209,7 @@ def tell_as_strand(program: list[Op], outside: list[Outside]) -> list[Any]:
                 scheduler.add(strand.step)
 
         async def make() -> Strand:
-            return Strand(story.main(program), loop, "strand", lambda: None)
+            return Strand(story.main(program), loop, "strand", scheduler)
 
         story = Story(loop, rest)
         strand = loop.run_until_complete(make())

@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra import Closed, DeadLetter, Drop, Full, OrchestraError, Subsystem, orchestra, start, subsystem
+from orchestra import (
+    Actor,
+    Closed,
+    DeadLetter,
+    Drop,
+    Full,
+    OrchestraError,
+    Subsystem,
+    orchestra,
+    start,
+    subsystem,
+)
 from orchestra.runtime.ticket import StrandTicket
 from tests.runtime.players import Awaits, Bell, Calls, Gated, Knock, turns, until, within
 
@@ -281,3 +292,36 @@ def test_a_busy_receiver_is_not_left_for_each_place_that_becomes_free() -> None:
 
     within(5, main())
     assert changes <= 60
+
+
+@attrs.frozen
+class Round:
+    """To the ring itself."""
+
+
+class Ring(Actor):
+    """Is never without work."""
+
+    def handle(self, ctx: Any, message: Round) -> None:
+        ctx.try_send(message)
+
+
+def test_a_sender_goes_on_though_somebody_is_always_ready() -> None:
+    async def fill(ctx: Any) -> None:
+        for n in range(20):
+            await ctx.send(One("a", n))
+
+    @orchestra(signal=Bell, event=Knock)
+    class App:
+        ring: Ring = subsystem(consumes=Round, sends=[Round])
+        a: Runs = subsystem(sends=[One])
+        x: Calls = subsystem(consumes=One, message_capacity=1)
+
+    async def main() -> None:
+        receiver = Calls()
+        async with start(App(ring=Ring(), a=Runs(fill), x=receiver)) as running:
+            await running.send(Round())
+            await until(lambda: len(receiver.got) == 20)
+            await running.stop()
+
+    within(10, main())
