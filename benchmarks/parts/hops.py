@@ -22,7 +22,7 @@ WAKE = Step(
 )
 TURN = Step("the loop of the turn", "if full:\n    pass\nif budget <= 0:\n    pass")
 CLOCK = Step(
-    f"look at the clock, a {BATCH}th of it",
+    "look at the clock, one message's share",
     "if monotonic() - scheduler.began >= 0.002:\n    pass\n"
     "if scheduler.budget < 32:\n    pass\n"
     "budget = scheduler.budget",

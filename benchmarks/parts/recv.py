@@ -18,7 +18,7 @@ RECV = Section(
             "if signals:\n    pass\nif not left:\n    pass\nif full:\n    pass",
         ),
         Step(
-            f"look at the clock and the peak, a {BATCH}th of it",
+            "look at the clock and the peak, one message's share",
             "awaited = inbox.more()\nif not awaited:\n    pass",
             each=BATCH,
         ),

@@ -25,12 +25,12 @@ COUNT = Step("what the handler does: it counts", "actor.left -= 1\nif not actor.
 
 BATCHES = (
     Step(
-        f"the loop of a batch, a {BATCH}th of it",
+        "the loop of a batch, one message's share",
         "for count in inbox.course(min(budget, len(full))):\n    pass",
         each=BATCH,
     ),
     Step(
-        f"look at the signals, the clock and the peak after a batch, a {BATCH}th of it",
+        "look at the signals, the clock and the peak after a batch, one message's share",
         "if signals:\n    pass\nif not queue:\n    pass\n"
         "budget = inbox.more()\n"
         "taken += count\nbudget -= count",
