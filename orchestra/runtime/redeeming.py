@@ -55,7 +55,8 @@ async def _redeem_in_strand(
                     _claim(lane, ticket, entry, message, note, results)
             if len(results) == len(waits):
                 return [results[lane] for lane, _, _ in waits]
-            await waits[0][1].strand.rest()
+            if not any(ticket.woken for lane, ticket, _ in waits if lane not in results):
+                await waits[0][1].strand.rest()
     except BaseException:
         for lane, ticket, _ in waits:
             if lane not in results:

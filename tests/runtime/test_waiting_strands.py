@@ -21,6 +21,7 @@ from orchestra import (
     start,
     subsystem,
 )
+from orchestra.runtime.redeeming import redeem_all
 from orchestra.runtime.ticket import StrandTicket
 from tests.runtime.players import Awaits, Bell, Calls, Gated, Knock, turns, until, within
 
@@ -325,3 +326,45 @@ def test_a_sender_goes_on_though_somebody_is_always_ready() -> None:
             await running.stop()
 
     within(10, main())
+
+
+def test_a_place_that_becomes_free_as_another_one_is_used_is_not_missed() -> None:
+    results: list[Any] = []
+
+    def empty(lane: Any) -> None:
+        lane.queue.popleft()
+        lane.settle()
+
+    async def fill(ctx: Any) -> None:
+        inboxes = ctx._ensemble.inboxes
+        x, y = inboxes["x"].lanes[0], inboxes["y"].lanes[0]
+        message = All("a", 2)
+        waits = [(lane, lane.admit(message, message, directly=True), message) for lane in (x, y)]
+        asyncio.get_running_loop().call_soon(empty, y)
+
+        def note(lane: Any, taken: Any) -> None:
+            if lane is y:
+                empty(x)
+
+        async with asyncio.timeout(2):
+            results.extend(await redeem_all(waits, message, note))
+
+    @orchestra(signal=Bell, event=Knock)
+    class App:
+        a: Runs = subsystem(sends=[All])
+        x: Gated = subsystem(subscribes=[All], message_capacity=1)
+        y: Gated = subsystem(subscribes=[All], message_capacity=1)
+
+    async def main() -> None:
+        async def later(ctx: Any) -> None:
+            for n in range(2):
+                await ctx.send(All("a", n))
+            await fill(ctx)
+
+        x, y = Gated(), Gated()
+        async with start(App(a=Runs(later), x=x, y=y), dead_letters=lambda _: None) as running:
+            await until(lambda: results)
+            await running.stop(0.1)
+        assert results == [True, True]
+
+    within(5, main())
