@@ -86,10 +86,7 @@ def _write_serve(writer: Writer, handling: Handling, receipt: Receipt) -> None:
         writer.line("message = None")
         with writer.block("try"):
             with writer.block("while True"):
-                with writer.block("if signals"):
-                    writer.line("message = None")
-                    handling.write_signal(writer)
-                    writer.line("continue")
+                handling.write_signals_first(writer)
                 write_pause(writer, receipt, "yield from")
                 if receipt.shared:
                     _write_shared_take(writer, receipt)

@@ -79,6 +79,13 @@ class Handling:
             other = "yield from part.handle_other_async" if anyhow else "part.handle_other"
             writer.line(f"{other}(ctx, message)")
 
+    def write_signals_first(self, writer: Writer) -> None:
+        """Write that signals go before messages: at the beginning of a loop, one of them in a round."""
+        with writer.block("if signals"):
+            writer.line("message = None")
+            self.write_signal(writer)
+            writer.line("continue")
+
     def write_signal(self, writer: Writer) -> None:
         """Write the taking of a signal or of a passed deadline, and the call of the hook for it."""
         hooks = [hook for hook in HOOKS if hook in self.subsystem.hooks]

@@ -57,7 +57,7 @@ def _write_batch(writer: Writer, handling: Handling, receipt: Receipt) -> None:
         writer.line("message, count = None, 0")
         with writer.block("try"):
             with writer.block("while True"):
-                _write_signal(writer, handling)
+                handling.write_signals_first(writer)
                 with writer.block(f"if not {name}_queue"):
                     writer.line("break")
                 _write_more(writer)
@@ -94,7 +94,7 @@ def _write_any(writer: Writer, handling: Handling, receipt: Receipt) -> None:
             with writer.block("while budget" if receipt.shared else "while True"):
                 if not receipt.shared:
                     _write_more(writer)
-                _write_signal(writer, handling)
+                handling.write_signals_first(writer)
                 with held(writer, receipt):
                     write_take(writer, receipt, "if", batch=True, paced="budget -= 1")
                     with writer.block("else"):
@@ -117,13 +117,6 @@ def _write_any(writer: Writer, handling: Handling, receipt: Receipt) -> None:
             with writer.block("else"):
                 writer.line("inbox.idle = True")
         writer.line("return budget")
-
-
-def _write_signal(writer: Writer, handling: Handling) -> None:
-    with writer.block("if signals"):
-        writer.line("message = None")
-        handling.write_signal(writer)
-        writer.line("continue")
 
 
 def _write_more(writer: Writer) -> None:

@@ -26,7 +26,7 @@ BUDGET = 32
 
 
 class Scheduler:
-    """Runs steps in the order in which they became ready.
+    """Runs steps in the order in which they became ready; those added for later when no other one is.
 
     A step takes a budget in messages and returns what it left of it; one that has more to do puts
     itself into `ready` again. When the budget is spent the clock is looked at: while there is time left

@@ -1,12 +1,26 @@
 """A sender of few classes and one of many, which are looked up in a dict: they behave alike."""
 
 import asyncio
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import msgspec
 import pytest
 
-from orchestra import Actor, Closed, Drop, Full, Priority, Subsystem, orchestra, plan_of, start, subsystem
+from orchestra import (
+    Actor,
+    Closed,
+    Drop,
+    Full,
+    Priority,
+    Subsystem,
+    handles,
+    orchestra,
+    plan_of,
+    start,
+    subsystem,
+)
 from tests.runtime.players import Bell, Knock, turns, until, within
 
 FEW, MANY = 3, 12
@@ -131,3 +145,56 @@ def test_few_classes_are_told_apart_by_tests_and_many_by_a_dict() -> None:
     assert "doors" not in few and "if kind is Kind2" in few
     assert "door = find(kind)" in many and "if kind is" not in many
     assert f"What hands sends: {MANY} classes by their doors." in many
+
+
+def handling(kinds: list[Any]) -> Any:
+    """An orchestra of one Actor with a method for each kind, of names that generated code uses too."""
+
+    def method(kind: Any, place: int) -> Any:
+        def handle(self: Any, ctx: Any, message: Any) -> None:
+            self.got.append((place, message))
+
+        handle.__annotations__["message"] = kind
+        return handles(kind)(handle)
+
+    names = ["find", "batch", "count", *(f"on_{place}" for place in range(len(kinds)))]
+    methods = {names[place]: method(kind, place) for place, kind in enumerate(kinds)}
+    worker: Any = type("Worker", (Actor,), {**methods, "__module__": __name__})
+    body = {
+        "__module__": __name__,
+        "__annotations__": {"worker": worker},
+        "worker": subsystem(consumes=reduce(or_, kinds)),
+    }
+    cls: Any = orchestra(signal=Bell, event=Knock)(type("Handling", (), body))
+    made = worker()
+    made.got = []
+    return cls(worker=made), made
+
+
+@pytest.mark.parametrize("count", [FEW, MANY])
+@pytest.mark.parametrize("together", [True, False])
+def test_each_message_reaches_the_method_for_its_class_and_so_does_one_of_a_subclass(
+    count: int, together: bool
+) -> None:
+    kinds = kinds_of(count)
+    app, worker = handling(kinds)
+    child = msgspec.defstruct("Child", [], bases=(kinds[1],), module=__name__)
+    sent = [kind(place) for place, kind in enumerate(kinds)] + [child(99)]
+
+    async def main() -> None:
+        async with start(app) as running:
+            await turns()
+            for message in sent:
+                running.try_send(message)
+                if not together:
+                    await turns(3)
+            await running.drain()
+
+    within(20, main())
+    assert worker.got == [*enumerate(sent[:-1]), (1, sent[-1])]
+
+
+def test_few_methods_are_told_apart_by_tests_and_many_by_a_dict() -> None:
+    few, many = (plan_of(type(handling(kinds_of(count))[0])).source for count in (FEW, MANY))
+    assert "elif kind is Kind2" in few and "part.handle_other" in few
+    assert "(find(message.__class__) or part.handle_other)(ctx, message)" in many
