@@ -136,6 +136,7 @@ def test_a_congested_lane_drops_at_once_and_counts(count: int) -> None:
             await until(lambda: app.to0.begun)
             assert [await ctx.send(kind(n)) for n in range(4)] == [True, False, False, False]
             assert running.meters()["to0"].dropped_by == {"waited": 1, "congested": 2}
+            app.to0.gate.set()
 
     within(20, main())
 
