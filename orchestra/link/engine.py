@@ -474,8 +474,7 @@ class Engine:
             await self._while(self._waits_for_others, FAREWELL)
             for each in self.outlets.values():
                 each.close()
-            for neighbour in self.circle.here():
-                neighbour.tell(wire.Bye(self._last_news(neighbour)))
+            self._say_goodbye()
             self.circle.parted = True
             await self._while(lambda: any(each.ending for each in self.circle.here()), self._lingers)
         finally:
@@ -496,7 +495,9 @@ class Engine:
                 asked = now
                 for each in self.outlets.values():
                     each.ask_again()
-                if self.stop_told and not self.circle.parted:
+                if self.circle.parted:
+                    self._say_goodbye()  # nobody says that it was heard
+                elif self.stop_told:
                     for neighbour in self.circle.here():
                         if not neighbour.ending:
                             neighbour.tell(wire.Stop(max(0.0, self._lingers - FAREWELL)))
@@ -510,6 +511,10 @@ class Engine:
         ):
             return True
         return self.stop_told and any(not each.ending for each in self.circle.here())
+
+    def _say_goodbye(self) -> None:
+        for neighbour in self.circle.here():
+            neighbour.tell(wire.Bye(self._last_news(neighbour)))
 
     def _last_news(self, neighbour: Neighbour) -> list[wire.LaneNews]:
         found = (lane.news_for(neighbour) for each in self.inlets.values() for lane in each.lanes.values())

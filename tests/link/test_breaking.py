@@ -11,7 +11,7 @@ from orchestra.link import wire
 from orchestra.link.keys import Keys, written
 from tests.link.fabric import Network, lossy, until
 from tests.link.shop import Boss, Hand, Phase, Question, Task
-from tests.link.test_fabric import far, near, run
+from tests.link.test_fabric import far, near, run, within
 
 
 def control_key(running: Any, sender: int) -> str:
@@ -276,7 +276,7 @@ async def test_big_messages_go_in_pieces_and_keep_their_place_over_a_bad_network
         assert max(len(payload) for _, payload, _ in network.puts) < 100_000
 
 
-@run
+@within(40)
 async def test_a_drain_ends_over_a_bad_network() -> None:
     network = Network()
     boss, hand = Boss(), Hand()
@@ -284,9 +284,30 @@ async def test_a_drain_ends_over_a_bad_network() -> None:
         for n in range(30):
             await running.send(Task(n))
         network.drops = lossy(0.3, 1)
-        await running.drain(timeout=8)
+        await running.drain(timeout=30)
         await there.wait()
     assert boss.done == list(range(30))
+
+
+@run
+async def test_a_goodbye_that_was_lost_at_the_end_of_a_drain_is_said_again() -> None:
+    network = Network()
+    boss, hand = Boss(), Hand()
+    goodbyes = 0
+
+    def first_goodbye_and_finished(key: str) -> bool:
+        nonlocal goodbyes
+        control = wire.read_control(network.puts[-1][1]) if "/control/" in key else None
+        goodbyes += isinstance(control, wire.Bye)
+        return isinstance(control, wire.Finished) or (isinstance(control, wire.Bye) and goodbyes == 1)
+
+    async with far(network, hand) as there, near(network, boss=boss) as running:
+        await running.send(Task(1))
+        await until(lambda: boss.done == [1])
+        network.drops = first_goodbye_and_finished
+        await running.drain(timeout=5)
+        await asyncio.wait_for(there.wait(), 3)
+    assert goodbyes >= 2
 
 
 @run

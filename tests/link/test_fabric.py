@@ -12,15 +12,24 @@ from tests.link.fabric import Network, lossy, until
 from tests.link.shop import Boss, Done, Hand, Note, Pad, Phase, Question, Shop, Task
 
 
-def run(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    """A test that is a coroutine, within ten seconds."""
+Test = Callable[[], Coroutine[Any, Any, None]]
 
-    @wraps(test)
-    def plain() -> None:
-        asyncio.run(asyncio.wait_for(test(), 10))
 
-    del plain.__wrapped__
-    return plain
+def within(seconds: float) -> Callable[[Test], Callable[[], None]]:
+    """A test that is a coroutine, and takes no longer."""
+
+    def decorate(test: Test) -> Callable[[], None]:
+        @wraps(test)
+        def plain() -> None:
+            asyncio.run(asyncio.wait_for(test(), seconds))
+
+        del plain.__wrapped__
+        return plain
+
+    return decorate
+
+
+run = within(10)
 
 
 def near(network: Network, **more: Any) -> Any:
