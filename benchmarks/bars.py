@@ -121,7 +121,8 @@ FUTURES = "two tasks with futures"
 BACKLOGS = (10, 1_000, 100_000)
 
 UNBOXED, BOXED, AUTO, SEALED_AHEAD = "unboxed", "boxed", "auto", "sealed ahead"
-BOX_U8, BOX_BYTES, TEN_DICTS, BUFFER = "u8", "1029 bytes", "ten small dicts", "64 KiB buffer"
+BOX_U8, BOX_BYTES, BOX_BYTEARRAY = "u8", "1029 bytes", "1029 bytes in a bytearray"
+TEN_DICTS, BUFFER = "ten small dicts", "64 KiB buffer"
 
 
 def box_send(content: str, way: str) -> str:

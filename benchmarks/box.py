@@ -67,6 +67,7 @@ def sends(count: int) -> Group:
     contents: dict[str, tuple[type, Any, int, int]] = {
         bars.BOX_U8: (U8, 7, CAPACITY, count),
         bars.BOX_BYTES: (Block, BYTES, CAPACITY, count),
+        bars.BOX_BYTEARRAY: (Buffer, bytearray(BYTES), CAPACITY, count),
         bars.TEN_DICTS: (TenDicts, ten_dicts(1_000), CAPACITY, count // 4),
         bars.BUFFER: (Buffer, bytearray(2**16), BUFFERS, count // 50),
     }

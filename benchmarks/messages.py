@@ -19,7 +19,7 @@ class Block(msgspec.Struct, frozen=True, gc=False):
 
 
 class Buffer(msgspec.Struct, frozen=True, gc=False):
-    """A message of 64 KiB that can be changed."""
+    """A message of bytes that can be changed."""
 
     data: bytearray
 

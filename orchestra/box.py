@@ -59,6 +59,8 @@ class Codec:
     A box of the class `Box` itself is opened by `build(decode(box.frame))` too: the generated receivers do
     that. Both are None where every box has riders. `scalar` is the only field of a message and the exact type
     of its value, where a box holds just that value, encoded: the generated senders do that by themselves.
+    `large` are the fields whose bytes go beside the frame, from 256 bytes on or, beside other things, always.
+    `join` puts them into the frame again; it is None where other things ride.
     """
 
     kind: type
@@ -71,13 +73,15 @@ class Codec:
     decode: Callable[[bytes], Any] | None = attrs.field(default=None, repr=False)
     build: Callable[[Any], Any] | None = attrs.field(default=None, repr=False)
     scalar: tuple[str, type] | None = attrs.field(default=None, repr=False)
+    large: tuple[str, ...] = ()
+    join: Callable[["Box[Any]"], "Box[Any]"] | None = attrs.field(default=None, repr=False)
 
 
 class Box(msgspec.Struct, Generic[T_co], frozen=True, gc=False, eq=False):
     """A packed private copy of one message; immutable.
 
     `frame` is the msgpack of what is packed. Two boxes are equal when they hold the same class,
-    the same frame and equal riders.
+    the same frame and equal values beside it.
     """
 
     __orchestra_whole__: ClassVar[str] = "it is a box already"
@@ -104,7 +108,7 @@ class Box(msgspec.Struct, Generic[T_co], frozen=True, gc=False, eq=False):
 
     @property
     def size(self) -> int:
-        """How many bytes the frame has."""
+        """How many bytes the frame has, and the `bytes` beside it."""
         return len(self.frame)
 
     def __eq__(self, other: object) -> bool:
@@ -121,7 +125,7 @@ class Box(msgspec.Struct, Generic[T_co], frozen=True, gc=False, eq=False):
         return hash((self.kind, self.frame))
 
     def __repr__(self) -> str:
-        riders = len(_riders(self))
+        riders = 0 if isinstance(self, LargeBox) else len(_riders(self))
         beside = f" and {riders} {'rider' if riders == 1 else 'riders'}" if riders else ""
         return (
             f"<Box of {self.kind.__qualname__}, {self.size} {'byte' if self.size == 1 else 'bytes'}{beside}>"
@@ -136,13 +140,24 @@ class RidingBox(Box[T_co], Generic[T_co], frozen=True, gc=True, eq=False):
 
     riders: tuple[Any, ...]
 
+    @property
+    def size(self) -> int:
+        return len(self.frame) + sum([len(rider) for rider in self.riders if type(rider) is bytes])
+
+
+class LargeBox(RidingBox[T_co], Generic[T_co], frozen=True, gc=False, eq=False):
+    """A box with large `bytes` beside the frame and nothing else, so nothing for the garbage collector."""
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.frame, self.riders))
+
 
 class LooseBox(RidingBox[T_co], Generic[T_co], frozen=True, gc=True, eq=False):
     """A box whose message was not quite as its types say, and was packed value by value."""
 
 
-_BOXES = BoxClasses(Box, RidingBox, LooseBox)
-BOXES: frozenset[Any] = frozenset({Box, RidingBox, LooseBox})
+_BOXES = BoxClasses(Box, LargeBox, RidingBox, LooseBox)
+BOXES: frozenset[Any] = frozenset({Box, LargeBox, RidingBox, LooseBox})
 """The classes of boxes. `isinstance` takes ten times as long for what is no box: msgspec has a metaclass."""
 
 
@@ -274,6 +289,8 @@ def _make(kind: type, declared: Any, scope: Mapping[str, Any]) -> Codec:
         made.decode,
         made.build,
         made.scalar,
+        made.large,
+        made.join,
     )
     made.namespace["codec"] = codec
     return codec

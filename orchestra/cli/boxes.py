@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 
 from orchestra.box import Codec, boxed_switch, codec_of
+from orchestra.generate.boxes import LARGE
 from orchestra.messages import class_of, shown
 from orchestra.plan import Plan
 
@@ -111,6 +112,9 @@ def what_rides(plan: Plan) -> Iterator[str]:
         elif boxed.codec.rides:
             parts = ", ".join(f"{path} ({reason})" for path, reason in boxed.codec.rides.items())
             yield f"{boxed} is boxed, and beside the box travels by reference: {parts}"
+        if boxed.codec.large:
+            large = ", ".join(boxed.codec.large)
+            yield f"{boxed} is boxed, and bytes of {LARGE} or more are not copied: {large}"
 
 
 def what_boxes_cost(plan: Plan) -> Iterator[str]:

@@ -3,15 +3,17 @@
 The generated functions check that every value is as its type says, pack what msgpack carries and
 unpack it, with nothing looked up while messages flow. A message that does not pass the checks goes
 to the shapes (`orchestra.generate.shapes`): they carry what is still exact, or find the field that
-cannot be packed.
+cannot be packed. A field of large `bytes` is not copied into the frame but goes beside it, as pickle's
+out-of-band buffers do (PEP 574): nobody can change it.
 """
 
 import builtins
 import datetime as dt
 import itertools
 import uuid
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -58,11 +60,16 @@ MOST_PARTS = 2000
 """How many parts the type of a field may have, all written out, for generated functions."""
 
 
+LARGE = 256
+"""Bytes from which on a `bytes` field of a message goes beside the frame."""
+
+
 @attrs.frozen
 class BoxClasses:
-    """The classes of boxes: packed alone, packed with riders, packed by the shapes."""
+    """The classes of boxes: packed alone, with bytes beside the frame, with riders, packed by the shapes."""
 
     packed: Any
+    large: Any
     riding: Any
     loose: Any
 
@@ -73,7 +80,8 @@ class Generated:
 
     `decode` and `build` are the two steps of opening a box that has no riders, if there are such boxes.
     `scalar` is the only field of a message with the exact type of its value, where nothing else is to be
-    checked; `encode` packs that value.
+    checked; `encode` packs that value. `large` are the fields whose bytes go beside the frame, and `join`
+    makes a box of one frame of one with bytes beside it.
     """
 
     source: str
@@ -86,6 +94,8 @@ class Generated:
     decode: Callable[[bytes], Any] | None = None
     build: Callable[[Any], Any] | None = None
     scalar: tuple[str, type] | None = None
+    large: tuple[str, ...] = ()
+    join: Callable[[Any], Any] | None = None
 
 
 class _Owner:
@@ -104,7 +114,8 @@ def generate(
     seal, open_ = (writer.names.unique(f"{verb}_{kind.__name__}") for verb in ("seal", "open"))
     whole = why_whole(kind)
     rides: dict[str, str] = {}
-    mutable = scalar = None
+    mutable = scalar = join = None
+    large: tuple[str, ...] = ()
     steps: tuple[str, str] | None = None
     if whole is not None:
         _write_whole(writer, name, seal, open_, writer.bind(boxes.riding, "RidingBox"))
@@ -119,14 +130,23 @@ def generate(
         )
         generator = _Generator(writer, record, check, boxes)
         steps, scalar = generator.write(name, seal, open_), generator.scalar()
+        join, large = generator.write_join(), generator.beside
     namespace, owner = writer.namespace, _Owner()
     namespace |= {"__name__": kind.__module__, "__owner__": owner}
     compile_source(f"<orchestra generated box {name}>", writer.source, namespace, owner)
-    made = Generated(writer.source, rides, whole, mutable, namespace[seal], namespace[open_], namespace)
+    made = Generated(
+        writer.source, rides, whole, mutable, namespace[seal], namespace[open_], namespace, large=large
+    )
     if steps is None:
         return made
     decode, build = steps
-    return attrs.evolve(made, decode=namespace[decode], build=namespace[build], scalar=scalar)
+    return attrs.evolve(
+        made,
+        decode=namespace[decode],
+        build=namespace[build],
+        scalar=scalar,
+        join=None if join is None else namespace[join],
+    )
 
 
 def _write_whole(writer: Writer, name: str, seal: str, open_: str, box: str) -> None:
@@ -167,9 +187,17 @@ class _Generator:
         self.record = record
         self.check = check
         self.boxes = boxes
-        self.riding = {name: one for name, one in record.fields.items() if isinstance(one, Ride)}
+        self.checked = {name: one for name, one in record.fields.items() if not isinstance(one, Ride)}
+        self.loose = {name for name, one in self.checked.items() if not _decodable(one)}
+        always_rides = bool(self.loose) or len(self.checked) < len(record.fields)
+        in_bytes = {name for name, one in self.checked.items() if self._is_of_bytes(one)}
+        self.riding = [
+            name
+            for name in record.fields
+            if name not in self.checked or (check and always_rides and name in in_bytes)
+        ]
         self.packed = {name: one for name, one in record.fields.items() if name not in self.riding}
-        self.loose = {name for name, one in self.packed.items() if not _decodable(one)}
+        self.large = [] if always_rides else [name for name in record.fields if name in in_bytes]
         self.local = writer.names.nested()
         self.refusal = "seal_loosely(message)"
         self.tests: dict[int, str] = {}
@@ -203,7 +231,7 @@ class _Generator:
         if record.style != "struct" or record.has_dict or not self.check or self.riding or self.loose:
             return None
         match list(self.packed.items()):
-            case [(field, Scalar(kind=kind) as shape)] if shape.is_straight():
+            case [(field, Scalar(kind=kind) as shape)] if shape.is_straight() and not self.large:
                 return field, kind
             case _:
                 return None
@@ -211,42 +239,73 @@ class _Generator:
     def _write_seal(self, name: str) -> None:
         writer, record = self.writer, self.record
         self.local = writer.names.nested()
-        fields = {field: self.local.unique(field) for field in self.packed}
+        values = {field: self.local.unique(field) for field in self.checked}
         with writer.block(f"def {name}(message)"):
             with writer.block("try"):
-                for field, local in fields.items():
+                for field, local in values.items():
                     writer.line(f"{local} = message.{field}")
                 if self.check:
-                    for field, shape in self.packed.items():
+                    for field, shape in self.checked.items():
                         if field not in self.loose:
-                            self._check(shape, fields[field], strict=False)
+                            self._check(shape, values[field], strict=False)
                 self._refuse_if(" or ".join(self._more_in(record, "message")))
-                writer.line(f"return {self._box(fields)}")
+                values |= {field: f"message.{field}" for field in self.riding if field not in values}
+                if self.large:
+                    with writer.block(
+                        f"if {' or '.join(self._is_large(field, values) for field in self.large)}"
+                    ):
+                        writer.line(f"return {self._box(self.large, values)}")
+                writer.line(f"return {self._box(self.riding, values)}")
             with writer.block("except Exception"):
                 writer.line("pass")
             writer.line("return seal_loosely(message)")
 
-    def _box(self, fields: Mapping[str, str]) -> str:
+    def _is_of_bytes(self, shape: Shape) -> bool:
+        """Whether the values are bytes or None, and nothing else is to be known of them."""
+        kinds = self._told_by_type(shape, strict=False)
+        return kinds is not None and bytes in kinds <= {bytes, type(None)}
+
+    def _is_large(self, field: str, values: Mapping[str, str]) -> str:
+        """The condition under which the bytes of a field go beside the frame."""
+        value = values[field]
+        test = f"len({value}) >= {LARGE}"
+        if not self.check:
+            return f"type({value}) is bytes and {test}"
+        optional = type(None) in (self._told_by_type(self.packed[field], strict=False) or ())
+        return f"{value} is not None and {test}" if optional else test
+
+    def _box(self, beside: Sequence[str], values: Mapping[str, str]) -> str:
+        """An expression for the box, with some fields beside the frame and all others in it."""
         writer = self.writer
-        riders = ", ".join(f"message.{field}" for field in self.riding)
+        riders = [values[field] for field in beside]
         if self.loose:
-            writer.line(f"riders = {writer.bind(Riders, 'Riders')}([{riders}])")
-        trees = [self._tree(field, local) for field, local in fields.items()]
-        pack = writer.bind(encode, "encode")
-        match trees:
-            case []:
-                frame = 'b""'
-            case [one]:
-                frame = f"{pack}({one})"
-            case _:
-                frame = f"{pack}(({', '.join(trees)}))"
+            writer.line(f"riders = {writer.bind(Riders, 'Riders')}([{', '.join(riders)}])")
+        frame = self._frame(
+            [self._tree(field, values[field]) for field in self.packed if field not in beside]
+        )
         if self.loose:
             # The riders are complete only when the frame is made.
             writer.line(f"frame = {frame}")
             return f"{writer.bind(self.boxes.riding, 'RidingBox')}(codec, frame, tuple(riders))"
-        if self.riding:
-            return f"{writer.bind(self.boxes.riding, 'RidingBox')}(codec, {frame}, ({riders},))"
+        if beside:
+            return f"{self._box_class(beside)}(codec, {frame}, {self._tuple(riders)})"
         return f"{writer.bind(self.boxes.packed, 'Box')}(codec, {frame})"
+
+    def _frame(self, trees: Sequence[str]) -> str:
+        """An expression for the frame of some trees."""
+        pack = self.writer.bind(encode, "encode")
+        match trees:
+            case []:
+                return 'b""'
+            case [one]:
+                return f"{pack}({one})"
+            case _:
+                return f"{pack}({self._tuple(trees)})"
+
+    def _box_class(self, beside: Sequence[str]) -> str:
+        if beside is self.large:
+            return self.writer.bind(self.boxes.large, "LargeBox")
+        return self.writer.bind(self.boxes.riding, "RidingBox")
 
     def _tree(self, field: str, local: str) -> str:
         shape = self.packed[field]
@@ -258,24 +317,65 @@ class _Generator:
 
     def _write_open(self, name: str) -> tuple[str, str] | None:
         writer = self.writer
-        decode = writer.bind(self._decoder(), "decode")
         if self.riding or self.loose:
-            with self._opening(name, writer.bind(self.boxes.riding, "RidingBox")):
-                writer.line("riders = box.riders")
-                self._write_built(f"{decode}(box.frame)")
+            with self._opening(name):
+                with writer.block(f"if type(box) is {writer.bind(self.boxes.riding, 'RidingBox')}"):
+                    self._write_opened(self.riding)
             return None
-        build = self._builder()
-        with self._opening(name, writer.bind(self.boxes.packed, "Box")):
-            writer.line(f"return {build}({decode}(box.frame))")
+        decode, build = writer.bind(self._decoder(self.packed), "decode"), self._builder()
+        with self._opening(name):
+            with writer.block(f"if type(box) is {writer.bind(self.boxes.packed, 'Box')}"):
+                writer.line(f"return {build}({decode}(box.frame))")
+            if self.large:
+                with writer.block(f"if type(box) is {writer.bind(self.boxes.large, 'LargeBox')}"):
+                    self._write_opened(self.large)
         return decode, build
 
     @contextmanager
-    def _opening(self, name: str, expected: str) -> Generator[None, None, None]:
+    def _opening(self, name: str) -> Generator[None, None, None]:
         self.local = self.writer.names.nested()
         with self.writer.block(f"def {name}(box)"):
-            with self.writer.block(f"if type(box) is not {expected}"):
-                self.writer.line("return open_loosely(box)")
             yield
+            self.writer.line("return open_loosely(box)")
+
+    def _write_opened(self, beside: Sequence[str]) -> None:
+        """Write the opening of a box with some fields beside its frame."""
+        packed = {field: shape for field, shape in self.packed.items() if field not in beside}
+        if beside is self.large:
+            decode = self._decode_the_rest
+        else:
+            decode = self.writer.bind(self._decoder(packed), "decode")
+        self.writer.line("riders = box.riders")
+        self._write_built(f"{decode}(box.frame)" if packed else "", packed, beside)
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The fields whose bytes go beside the frame."""
+        return tuple(name for name in (*self.riding, *self.large) if name in self.checked)
+
+    def write_join(self) -> str | None:
+        """Write what puts the bytes beside a frame into it, for a box that leaves the process."""
+        if not self.large:
+            return None
+        writer, names = self.writer, self.writer.names.nested()
+        name = writer.names.unique(f"join_{self.record.kind.__name__}")
+        packed = [field for field in self.packed if field not in self.large]
+        trees = {field: names.unique(field) for field in packed}
+        writer.line("\n")
+        with writer.block(f"def {name}(box)"):
+            writer.line("riders = box.riders")
+            if packed:
+                writer.line(f"{', '.join(trees.values())} = {self._decode_the_rest}(box.frame)")
+            riders = {field: f"riders[{place}]" for place, field in enumerate(self.large)}
+            frame = self._frame([{**trees, **riders}[field] for field in self.packed])
+            writer.line(f"return {writer.bind(self.boxes.packed, 'Box')}(codec, {frame})")
+        return name
+
+    @cached_property
+    def _decode_the_rest(self) -> str:
+        """The name of what decodes a frame without the bytes beside it."""
+        packed = {field: shape for field, shape in self.packed.items() if field not in self.large}
+        return self.writer.bind(self._decoder(packed), "decode_the_rest")
 
     def _builder(self) -> str:
         """The name of what makes a message of its tree: the class, where that takes the tree as it is."""
@@ -287,16 +387,16 @@ class _Generator:
         self.local = writer.names.nested()
         tree = self.local.unique("tree")
         with writer.block(f"def {name}({tree})"):
-            self._write_built(tree)
+            self._write_built(tree, self.packed)
         writer.line("\n")
         return name
 
-    def _write_built(self, tree: str) -> None:
-        """Write the making of the message of an expression for its tree."""
+    def _write_built(self, tree: str, packed: Mapping[str, Shape], beside: Sequence[str] = ()) -> None:
+        """Write the making of the message of an expression for its tree, and of the riders."""
         writer, record = self.writer, self.record
-        names = {field: self.local.unique(field) for field in self.packed}
-        straight = all(one.is_straight() for one in self.packed.values()) and not self.loose
-        splat = len(names) > 1 and straight and not self.riding
+        names = {field: self.local.unique(field) for field in packed}
+        straight = all(one.is_straight() for one in packed.values()) and not self.loose
+        splat = len(names) > 1 and straight and not beside
         if splat and record.style == "struct" and record.positional == len(names):
             writer.line(f"return {writer.bind(record.kind, record.kind.__name__)}(*{tree})")
             return
@@ -306,13 +406,13 @@ class _Generator:
             if names:
                 writer.line(f"{', '.join(names.values())} = {tree}")
             values = {field: self._value(field, local) for field, local in names.items()}
-        values |= {field: f"riders[{place}]" for place, field in enumerate(self.riding)}
+        values |= {field: f"riders[{place}]" for place, field in enumerate(beside)}
         self._write_build(record, [values[field] for field in record.fields])
 
-    def _decoder(self) -> Callable[[bytes], Any]:
-        if not self.packed:
+    def _decoder(self, packed: Mapping[str, Shape]) -> Callable[[bytes], Any]:
+        if not packed:
             return bytes
-        wires = [Any if field in self.loose else one.wire() for field, one in self.packed.items()]
+        wires = [Any if field in self.loose else one.wire() for field, one in packed.items()]
         return msgspec.msgpack.Decoder(wires[0] if len(wires) == 1 else of(tuple, tuple(wires))).decode
 
     def _value(self, field: str, local: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from orchestra.box import Box, Codec, RidingBox, codec_of
+from orchestra.box import Box, Codec, LargeBox, RidingBox, codec_of
 from orchestra.errors import BoxError, LinkError
 from orchestra.link.exact import KINDS, Tree, Unfit, to_tree
 from orchestra.messages import shown
@@ -53,18 +53,18 @@ def _problems(plan: Plan, names: Mapping[str, Any] | None) -> Iterator[str]:
 def crossing(codec: Codec) -> Codec:
     """The codec of a class for receivers in other processes: what cannot cross is refused at the send."""
     seal = codec.seal
+    return attrs.evolve(codec, seal=lambda message: fit_to_cross(seal(message), message))
 
-    def seal_to_cross(message: Any) -> Box[Any]:
-        box = seal(message)
-        if type(box) is not Box:
-            check(box, message)
+
+def fit_to_cross(box: Box[Any], message: Any) -> Box[Any]:
+    """The box in which a message crosses: large bytes go in the frame.
+
+    Raises `BoxError` where something is beside the frame which cannot cross.
+    """
+    if type(box) is Box:
         return box
-
-    return attrs.evolve(codec, seal=seal_to_cross)
-
-
-def check(box: Box[Any], message: Any) -> None:
-    """Raise `BoxError` for a box that has something beside its frame which cannot cross."""
+    if type(box) is LargeBox:
+        return _joined(box, message)
     if box.codec.whole is not None:
         raise BoxError(box.kind, "", f"it would have to leave its process, and {box.codec.whole}", message)
     try:
@@ -72,6 +72,15 @@ def check(box: Box[Any], message: Any) -> None:
             to_tree(rider, _address)
     except Unfit as unfit:
         raise BoxError(box.kind, "", f"it would have to leave its process: {unfit}", message) from None
+    return box
+
+
+def _joined(box: Box[Any], message: Any) -> Box[Any]:
+    assert box.codec.join is not None
+    try:
+        return box.codec.join(box)
+    except Exception as error:  # msgpack ends at 4 GiB
+        raise BoxError(box.kind, "", f"msgpack cannot carry it ({error})", message) from error
 
 
 def _address(value: Any) -> Tree:

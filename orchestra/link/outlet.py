@@ -241,7 +241,7 @@ class Outlet:
             unheard.popleft()
             if end > arrived:
                 rest = sent.boxes[arrived - sent.first :]
-                size = sum(len(box.frame) for box in rest)
+                size = sum(box.size for box in rest)
                 left = attrs.evolve(sent, first=arrived, boxes=rest, size=size)
                 unheard.appendleft(left)
                 way.flying += left.size
@@ -277,11 +277,11 @@ class Outlet:
 
     def _send_to(self, host: Host, lane: Lane, place: int) -> None:
         way, queue = host.ways[place], lane.queue
-        while queue and way.purse.credit > 0 and way.has_room(len(queue[0].frame)):
+        while queue and way.purse.credit > 0 and way.has_room(queue[0].size):
             boxes: list[Box[Any]] = []
             size = 0
             for _ in range(min(len(queue), way.purse.credit)):
-                more = len(queue[0].frame)
+                more = queue[0].size
                 if boxes and size + more > PACKET:
                     break
                 size += more
@@ -299,16 +299,16 @@ class Outlet:
                 queue.popleft()
                 continue
             way = host.ways[place]
-            if way.purse.credit <= 0 or not way.has_room(len(queue[0].frame)):
+            if way.purse.credit <= 0 or not way.has_room(queue[0].size):
                 break
             box = queue.popleft()
             self._taken[place] += 1
-            self._put(host, place, [box], len(box.frame))
+            self._put(host, place, [box], box.size)
 
     def _chosen(self, hosts: list[Host], place: int, box: Box[Any]) -> Host | None:
         by = self.elsewhere.by
         if by is None:
-            size = len(box.frame)
+            size = box.size
             return max(
                 hosts,
                 key=lambda host: host.ways[place].purse.credit if host.ways[place].has_room(size) else -1,

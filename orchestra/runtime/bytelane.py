@@ -22,8 +22,8 @@ from orchestra.runtime.ticket import Ticket
 
 
 def size_of(entry: Any) -> int:
-    """The bytes that an entry of a lane counts: those of its frame, and none for what is no box."""
-    return len(entry.frame) if entry.__class__ in BOXES else 0
+    """The bytes that an entry of a lane counts: those of a box, and none for what is no box."""
+    return entry.size if entry.__class__ in BOXES else 0
 
 
 class ByteLane(Lane):
@@ -62,7 +62,7 @@ class ByteLane(Lane):
         return self._let_go() + size_of(entry) <= self.capacity_bytes and super().fits(entry)
 
     def offer(self, entry: Any) -> bool:
-        size = len(entry.frame) if entry.__class__ in BOXES else 0
+        size = entry.size if entry.__class__ in BOXES else 0
         queue, sizes = self.queue, self._sizes
         if len(sizes) > len(queue):
             self._let_go()

@@ -215,9 +215,9 @@ class Post:
                 raise BoxError(kind, "", f"it is a {type(message).__qualname__} that stands for one", message)
             box = way.codec.seal(message)
         elif box is not None and way.leaves:
-            from orchestra.link.crossing import check
+            from orchestra.link.crossing import fit_to_cross
 
-            check(box, message)
+            box = fit_to_cross(box, message)
         places = []
         for inbox in way.inboxes:
             level = priority

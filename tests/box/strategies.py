@@ -188,7 +188,7 @@ PLAIN: list[Typed] = [
     Typed(float, st.one_of(st.floats(), INTS, st.booleans())),
     Typed(bool, st.booleans(), True),
     Typed(str, TEXT, True),
-    Typed(bytes, st.binary(max_size=8), True),
+    Typed(bytes, st.binary(max_size=8) | st.integers(250, 260).map(bytes), True),
     Typed(bytearray, st.binary(max_size=8).map(bytearray)),
     Typed(type(None), st.none(), True),
 ]

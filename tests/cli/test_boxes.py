@@ -39,6 +39,12 @@ class Flat(msgspec.Struct):
     colour: Colour
 
 
+class Photo(msgspec.Struct):
+    width: int
+    pixels: bytes
+    mask: bytes | None
+
+
 class Empty(msgspec.Struct): ...
 
 
@@ -113,6 +119,11 @@ class Asks(msgspec.Struct):
     items: list[int]
     reply: Reply[int]
     answer_to: Recipient[Deep]
+
+
+def test_fields_of_large_bytes_are_named() -> None:
+    (told,) = what_rides(plan_for(Photo))
+    assert told.endswith("is boxed, and bytes of 256 or more are not copied: pixels, mask")
 
 
 def test_replies_and_recipients_ride() -> None:

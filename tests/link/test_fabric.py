@@ -11,7 +11,6 @@ from orchestra import Drop, Full, NoReply, Priority, Remote, SubsystemStalled, s
 from tests.link.fabric import Network, lossy, until
 from tests.link.shop import Boss, Done, Hand, Note, Pad, Phase, Question, Shop, Task
 
-
 Test = Callable[[], Coroutine[Any, Any, None]]
 
 

@@ -13,6 +13,7 @@ import pytest
 from orchestra import (
     Actor,
     BlockingContext,
+    Box,
     BoxError,
     Closed,
     Conductor,
@@ -387,6 +388,64 @@ async def test_a_value_that_cannot_cross_is_refused_at_the_send() -> None:
     async with start(Checked(source=Source(), reader=Remote()), link=network.link("near")) as running:
         with pytest.raises(BoxError, match="time zone is a"):
             await running.send(Loose((1,), dt.datetime(2024, 1, 1, tzinfo=Zone())))
+
+
+class Blob(msgspec.Struct, frozen=True):
+    n: int
+    data: bytes
+
+
+class Packet(msgspec.Struct, frozen=True):
+    data: bytes
+
+
+class Weigh(msgspec.Struct, frozen=True):
+    data: bytes
+    reply: Reply[int]
+
+
+class Scales(Actor):
+    def __init__(self) -> None:
+        self.got: list[Any] = []
+
+    def handle(self, ctx: Any, message: Any) -> None:
+        if isinstance(message, Weigh):
+            message.reply.send(len(message.data))
+        else:
+            self.got.append(message)
+
+
+@orchestra(signal=Flag, event=Flag, boxed_messages=True)
+class Weighing:
+    source: Source = subsystem(sends=[Blob, Packet, Weigh])
+    here: Scales = subsystem(consumes=Never, subscribes=[Blob])
+    far: Scales = subsystem(consumes=Packet | Weigh, subscribes=[Blob])
+
+
+@run
+async def test_large_bytes_cross_in_the_frame() -> None:
+    network = Network()
+    here, far = Scales(), Scales()
+    messages: list[Any] = [
+        kind(*more, bytes(size))
+        for size in (3, 256, 5_000, 300_000)
+        for kind, more in ((Blob, (size,)), (Packet, ()))
+    ]
+    remote = Weighing(source=Remote(replicas="any"), here=Remote(), far=far)
+    near = Weighing(source=Source(), here=here, far=Remote())
+    async with (
+        start(remote, link=network.link("far")),
+        start(near, link=network.link("near")) as running,
+    ):
+        for message in messages:
+            await running.send(message)
+            await running.send(Box.seal(message))
+        for size in (3, 300, 200_000):
+            assert await running.ask(lambda reply, size=size: Weigh(bytes(size), reply)) == size
+        await until(lambda: len(far.got) == 2 * len(messages))
+        twice = [message for message in messages for _ in range(2)]
+        assert far.got == twice
+        assert here.got == [message for message in twice if isinstance(message, Blob)]
 
 
 def test_remote_says_what_makes_no_sense() -> None:

@@ -1,0 +1,307 @@
+"""Large bytes go beside the frame: they are the same object afterwards, and count as the rest does."""
+
+import asyncio
+import gc
+import pickle
+from typing import Any
+
+import attrs
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra import (
+    Actor,
+    Box,
+    BoxError,
+    Context,
+    DeadLetter,
+    Live,
+    Reply,
+    TooLarge,
+    boxed,
+    handles,
+    orchestra,
+    start,
+    subsystem,
+)
+from orchestra.box import LargeBox, RidingBox, codec_of
+from orchestra.generate.boxes import LARGE
+from tests.box.lanes import boxing, deliver, fan
+from tests.box.strictly import same
+from tests.runtime.players import Bell, Calls, Gated, Knock, within
+
+SMALL, BIG = bytes(LARGE - 1), bytes(LARGE)
+
+
+class Packet(msgspec.Struct):
+    data: bytes
+
+
+class Image(msgspec.Struct, frozen=True):
+    size: tuple[int, int]
+    data: bytes
+    tags: list[str] = []
+    mask: bytes | None = None
+
+
+@attrs.frozen
+class Scan:
+    at: float
+    points: bytes
+
+
+class Request(msgspec.Struct):
+    extra: Live[object]
+    data: bytes
+    number: int
+
+
+class Job(msgspec.Struct):
+    data: bytes
+    reply: Reply[int]
+
+
+class Album(msgspec.Struct):
+    images: list[Image]
+
+
+@boxed(check=False)
+class Trusted(msgspec.Struct):
+    data: bytes
+
+
+MESSAGES = [
+    Packet(BIG),
+    Image((3, 4), BIG, ["x"]),
+    Image((3, 4), b"", ["x"], BIG),
+    Image((3, 4), BIG, ["x"], BIG + b"2"),
+    Scan(1.5, BIG),
+    Trusted(BIG),
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_large_bytes_are_not_copied(message: Any) -> None:
+    box = Box.seal(message)
+    assert type(box) is LargeBox
+    opened = box.open()
+    assert same(opened, message)
+    for name in codec_of(type(message)).large:
+        assert getattr(opened, name) is getattr(message, name)
+    assert BIG not in box.frame
+
+
+@pytest.mark.parametrize("message", [Packet(SMALL), Image((1, 2), SMALL, [], SMALL), Scan(1.0, SMALL)])
+def test_small_bytes_are_in_the_frame(message: Any) -> None:
+    box = Box.seal(message)
+    assert type(box) is Box
+    assert SMALL in box.frame
+    assert same(box.open(), message)
+
+
+def test_what_can_be_changed_is_copied_beside_large_bytes() -> None:
+    message = Image((1, 2), BIG, ["x"])
+    box = Box.seal(message)
+    message.tags.append("changed")
+    assert box.open() == Image((1, 2), BIG, ["x"])
+    assert box.open().tags is not box.open().tags
+
+
+def test_bytes_within_other_values_are_in_the_frame() -> None:
+    message = Album([Image((1, 2), BIG)])
+    box = Box.seal(message)
+    assert type(box) is Box
+    assert BIG in box.frame
+    assert box.open() == message
+    assert codec_of(Album).large == ()
+
+
+def test_beside_what_rides_bytes_always_ride() -> None:
+    message = Request(print, b"small", 1)
+    box = Box.seal(message)
+    assert type(box) is RidingBox
+    assert box.riders == (print, b"small")
+    assert same(box.open(), message)
+    assert codec_of(Request).large == ("data",)
+    assert codec_of(Request).join is None
+
+
+@pytest.mark.parametrize("kind", [Packet, Request, Image, Scan])
+def test_what_only_resembles_bytes_is_refused_all_the_same(kind: Any) -> None:
+    class More(bytes): ...
+
+    for value in (bytearray(BIG), memoryview(BIG), More(BIG), "x" * LARGE):
+        fields = {Packet: (value,), Request: (1, value, 2), Image: ((1, 2), value), Scan: (1.0, value)}
+        with pytest.raises(BoxError, match=r"data|points"):
+            Box.seal(kind(*fields[kind]))
+
+
+def test_bytes_that_are_trusted_and_are_none_do_not_go_beside_the_frame() -> None:
+    message: Any = Trusted(bytearray(BIG))  # type: ignore[arg-type]  # it is wrong
+    box = Box.seal(message)
+    message.data[0] = 1
+    assert box.open().data == BIG
+
+
+def test_a_message_that_is_packed_value_by_value_keeps_its_bytes() -> None:
+    class Odd(msgspec.Struct):
+        data: bytes
+        stamp: float | str
+
+    class Text(str):
+        __slots__ = ()
+
+    for message in (Odd(BIG, 1.5), Odd(BIG, "x")):
+        assert same(Box.seal(message).open(), message)
+    with pytest.raises(BoxError, match="stamp"):
+        Box.seal(Odd(BIG, Text("x")))
+
+
+@given(st.integers(0, 2 * LARGE), st.none() | st.integers(0, 2 * LARGE), st.lists(st.text(max_size=3)))
+def test_a_box_is_the_message_whatever_the_sizes(data: int, mask: int | None, tags: list[str]) -> None:
+    message = Image((data, 2), bytes(data), tags, None if mask is None else bytes(mask))
+    box = Box.seal(message)
+    assert same(box.open(), message)
+    assert box.size >= data + (mask or 0)
+    codec = codec_of(Image)
+    if type(box) is LargeBox:
+        assert codec.join is not None
+        joined = codec.join(box)
+        assert type(joined) is Box
+        assert same(joined.open(), message)
+
+
+def test_boxes_with_bytes_beside_them_are_values() -> None:
+    first, second, other = Box.seal(Packet(BIG)), Box.seal(Packet(bytes(LARGE))), Box.seal(Packet(BIG + b"1"))
+    assert first == second
+    assert hash(first) == hash(second)
+    assert first != other
+    assert hash(first) != hash(other)
+    assert first != Box.seal(Packet(SMALL))
+    assert (first.size, other.size) == (LARGE, LARGE + 1)
+    assert repr(first) == f"<Box of Packet, {LARGE} bytes>"
+    assert pickle.loads(pickle.dumps(first)) == first
+    with pytest.raises(AttributeError):
+        first.riders = ()  # type: ignore[attr-defined]
+
+
+def test_the_collector_has_nothing_to_see_in_them() -> None:
+    assert not gc.is_tracked(Box.seal(Packet(BIG)))
+
+
+@pytest.mark.parametrize("size", [0, LARGE - 1, LARGE, 1029])
+@pytest.mark.parametrize("kind", [Packet, Image | Packet])
+def test_they_are_delivered(size: int, kind: Any) -> None:
+    message = Packet(bytes(size))
+    (got,) = deliver(kind, message)
+    assert same(got, message)
+    assert got is not message
+
+
+@pytest.mark.parametrize("message", [Packet(BIG), Packet(SMALL), Image((1, 2), BIG, ["x"])])
+def test_a_broadcast_shares_them(message: Any) -> None:
+    async def main() -> None:
+        app = fan(type(message))
+        async with start(app) as running:
+            await running.send(message)
+            await running.drain()
+        for player in (app.first, app.second, app.third):
+            assert player.got == [message]
+
+    within(10, main())
+
+
+@pytest.mark.parametrize("value", [bytearray(BIG), bytearray(SMALL), "x" * LARGE, None, 5])
+def test_a_send_refuses_what_is_no_bytes(value: Any) -> None:
+    with pytest.raises(BoxError, match="data"):
+        deliver(Packet, Packet(value))
+
+
+class Sends(Actor):
+    """Sends on what it gets, from the generated code of a subsystem."""
+
+    @handles(Knock)
+    async def on_knock(self, ctx: Any, message: Knock) -> None:
+        for size in (0, LARGE - 1, LARGE, 1029):
+            await ctx.send(Packet(bytes(size)))
+        for value in (bytearray(BIG), "x", None):
+            with pytest.raises(BoxError, match="data"):
+                await ctx.send(Packet(value))
+
+
+def test_the_generated_sends_put_them_beside_the_frame_too() -> None:
+    @orchestra(signal=Bell, event=Bell, boxed_messages=True)
+    class App:
+        sends: Sends = subsystem(consumes=Knock, sends=[Packet])
+        sink: Gated = subsystem(consumes=Packet)
+
+    async def main() -> None:
+        sink = Gated()
+        async with start(App(sends=Sends(), sink=sink)) as running:
+            await running.send(Knock())
+            while running.meters()["sink"].queued < 3:
+                await asyncio.sleep(0)
+            assert running.meters()["sink"].bytes == (LARGE - 1 + 2) + LARGE + 1029
+            sink.gate.set()
+            await running.drain()
+        assert [len(message.data) for message in sink.got] == [0, LARGE - 1, LARGE, 1029]
+
+    within(10, main())
+
+
+def test_they_count_in_the_capacity_in_bytes() -> None:
+    async def main() -> None:
+        sink = Gated()
+        async with start(boxing(Packet | Request, sink, capacity_bytes=3 * LARGE)) as running:
+            await running.send(Packet(b""))
+            while running.meters()["sink"].queued:
+                await asyncio.sleep(0)
+            assert running.try_send(Packet(BIG))
+            assert running.try_send(Request(print, BIG, 1))
+            assert running.meters()["sink"].bytes == 2 * LARGE + 1
+            with pytest.raises(TooLarge, match=f"a box of {3 * LARGE + 1} bytes"):
+                running.try_send(Packet(bytes(3 * LARGE + 1)))
+            sink.gate.set()
+            await running.drain()
+
+    within(10, main())
+
+
+def test_a_dead_letter_has_the_message() -> None:
+    letters: list[DeadLetter] = []
+
+    async def main() -> None:
+        sink = Gated()
+        async with start(boxing(Packet, sink), dead_letters=letters.append) as running:
+            for _ in range(2):
+                await running.send(Packet(BIG))
+            await asyncio.sleep(0.01)
+            asyncio.get_running_loop().call_later(0.01, sink.gate.set)
+            await running.stop()
+
+    within(10, main())
+    assert [letter.message for letter in letters] == [Packet(BIG)]
+
+
+def test_an_ask_carries_them() -> None:
+    class Counts(Actor):
+        @handles(Job)
+        def count(self, ctx: Context[Any], message: Job) -> None:
+            message.reply.send(len(message.data))
+
+    async def main() -> None:
+        async with start(boxing(Job, Counts())) as running:
+            for size in (3, LARGE):
+                assert await running.ask(lambda reply, size=size: Job(bytes(size), reply)) == size
+
+    within(10, main())
+
+
+def test_calls_get_a_message_of_their_own() -> None:
+    sink = Calls()
+    message = Image((1, 2), BIG, ["x"])
+    (got,) = deliver(Image, message, sink=sink)
+    assert got.data is message.data
+    assert got.tags is not message.tags
