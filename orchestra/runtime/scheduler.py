@@ -21,7 +21,7 @@ Step = Callable[[int], int]
 SLICE = 0.002
 """Seconds after which a callback gives the loop back."""
 
-BUDGET = 32
+BUDGET = 64
 """Messages between two looks at the clock, at most: that many while handlers are quick."""
 
 
