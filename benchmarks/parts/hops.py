@@ -6,43 +6,40 @@ from functools import partial
 from benchmarks import loops
 from benchmarks.parts import wired
 from benchmarks.parts.section import Section
-from benchmarks.parts.send import AWAIT, CALL, CLASS, HANDLE, PUT_AND_TAKE, ROOM
+from benchmarks.parts.send import AWAIT, CALL, CLASS, HANDLE, PUT_AND_TAKE
 from benchmarks.parts.standins import BATCH
 from benchmarks.parts.steps import Step
 from benchmarks.ring import HOPS, MakeMessage, MakeStation, asynchronous, synchronous
+from orchestra.runtime.scheduler import SLICE
 
 READ = Step("what the handler does: it reads", "number = message.value\nif number:\n    pass", needed=True)
 MAKE = Step("make the next message", "make(number - 1)", needed=True)
 WAKE = Step(
     "tell that it waits, and wake it when a message comes",
     "inbox.idle = True\n"
-    "if inbox.idle:\n    inbox.idle = False\n    ready.append(inbox.work)\n"
+    "if inbox.idle and lane.room:\n    inbox.idle = False\n    ready.append(inbox.work)\n"
     "    if not scheduler.awake:\n        pass\n"
     "following()",
 )
-TURN = Step("the loop of the turn", "if full:\n    pass\nif budget <= 0:\n    pass")
-CLOCK = Step(
-    "look at the clock, one message's share",
-    "if monotonic() - scheduler.began >= 0.002:\n    pass\n"
-    "if scheduler.budget < 32:\n    pass\n"
-    "budget = scheduler.budget",
+TURN = Step(
+    "the loop of the turn, and the look at the clock, one message's share",
+    "for more in inbox.course(len(batch)):\n    if more < 0:\n        pass\n    if not full:\n        pass\n"
+    f"if monotonic() - scheduler.began >= {SLICE}:\n    pass\n"
+    f"if scheduler.budget < {BATCH}:\n    pass",
     each=BATCH,
 )
 
 SYNCHRONOUS = (
-    Step("call its step", "budget = nothing(budget)"),
-    Step("in context variables of its own", "budget = step(budget)", less="budget = nothing(budget)"),
-    Step(
-        "look for signals and other messages, before and after",
-        "if inbox.alert or len(one) != 1:\n    pass\nif inbox.alert or queue:\n    pass",
-    ),
-    Step("count the message and the budget", "taken += 1\nawaited = budget - 1"),
+    Step("call its step", "count = nothing()"),
+    Step("in context variables of its own", "count = step()", less="count = nothing()"),
+    Step("look for signals and other messages", "if inbox.alert or len(one) != 1:\n    pass"),
+    Step("count it", "taken += 1"),
     HANDLE,
 )
 """How a message that has come is handled."""
 
 ASYNCHRONOUS = (
-    Step("call its step", "budget = nothing(budget)"),
+    Step("call its step", "count = nothing()"),
     Step(
         "see that no Task has the coroutine, and that it parks again",
         "if strand._handoff.over:\n    pass\nif awaited is not parked:\n    pass",
@@ -55,7 +52,7 @@ ASYNCHRONOUS = (
         "if signals:\n    pass\nif not left:\n    pass\nif full:\n    pass\nif lane.pressed:\n    pass\n"
         "if signals:\n    pass\nif not left:\n    pass\nif queue:\n    pass\nif inbox.over:\n    pass",
     ),
-    Step("count the message and the budget", "left -= 1\nawaited = budget - 1"),
+    Step("count it", "left -= 1"),
     Step(
         "call the handler, and await its coroutine",
         "yield from handle_async(ctx, message)",
@@ -66,7 +63,7 @@ ASYNCHRONOUS = (
 
 
 def _together(station: Callable[[MakeMessage], MakeStation], *, coroutines: bool) -> Step:
-    code = "if turn:\n    budget = following()(32)\n    if budget <= 0:\n        pass"
+    code = "if following()():\n    pass\nif not turn:\n    pass"
     return Step("", code, around=wired.in_ring(station, coroutines=coroutines))
 
 
@@ -81,7 +78,7 @@ def _wholes(station: Callable[[MakeMessage], MakeStation]) -> dict[str, Callable
 HOP = Section(
     name="hop",
     title="a hop between synchronous Actors",
-    steps=[READ, MAKE, CALL, CLASS, ROOM, PUT_AND_TAKE, WAKE, TURN, CLOCK, *SYNCHRONOUS],
+    steps=[READ, MAKE, CALL, CLASS, PUT_AND_TAKE, WAKE, TURN, *SYNCHRONOUS],
     together=_together(synchronous, coroutines=False),
     whole=_wholes(synchronous),
 )
@@ -89,7 +86,7 @@ HOP = Section(
 ASYNC_HOP = Section(
     name="async_hop",
     title="a hop between asynchronous Actors",
-    steps=[READ, MAKE, AWAIT, CLASS, ROOM, PUT_AND_TAKE, WAKE, TURN, CLOCK, *ASYNCHRONOUS],
+    steps=[READ, MAKE, AWAIT, CLASS, PUT_AND_TAKE, WAKE, TURN, *ASYNCHRONOUS],
     together=_together(asynchronous, coroutines=True),
     whole=_wholes(asynchronous),
 )

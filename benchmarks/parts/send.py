@@ -39,7 +39,7 @@ BATCHES = (
 )
 """What is done for a batch of messages."""
 
-HANDLED = "while turn:\n    budget = following()(32)\n    if budget <= 0:\n        pass"
+HANDLED = "while turn:\n    if following()():\n        pass"
 
 SEND = Section(
     name="send",

@@ -11,18 +11,16 @@ from typing import Any, ClassVar
 import attrs
 
 from orchestra.priority import Priority
+from orchestra.runtime.scheduler import BUDGET, COURSE, SLICE
 from orchestra.runtime.strand import PARKED, breathe
 
-BATCH = 32
+BATCH = BUDGET
 """Messages between two looks at the clock."""
 
-_COURSE = [*range(1, BATCH + 1)]
-_SLICE = 0.002
 
-
-def nothing(budget: int) -> int:
+def nothing() -> int:
     """A step that has nothing to do."""
-    return budget
+    return 0
 
 
 @attrs.define(eq=False)
@@ -43,7 +41,7 @@ class Turns:
     budget: int = BATCH
 
     def more(self) -> int:
-        if self.ready or monotonic() - self.began >= _SLICE:
+        if self.ready or monotonic() - self.began >= SLICE:
             return 0
         if self.budget < BATCH:
             self.budget *= 2
@@ -54,13 +52,13 @@ class Turns:
 class Inbox:
     lanes: tuple[Lane, ...]
     scheduler: Turns
-    work: Callable[[int], int] = nothing
+    work: Callable[[], int] = nothing
     signals: deque[Any] = attrs.Factory(deque)
     idle: bool = False
     alert: bool = False
     over: bool = False
     current: Any = None
-    _course: list[int] = _COURSE
+    _course: list[int] = COURSE
 
     PARKED: ClassVar = PARKED
 
@@ -69,7 +67,7 @@ class Inbox:
         return {Priority.NORMAL: self.lanes[0]}
 
     def course(self, count: int) -> list[int]:
-        self._course = course = _COURSE[:count]
+        self._course = course = COURSE[:count]
         return course
 
     def more(self) -> int:

@@ -38,7 +38,7 @@ def made({names}):
     {header} timed(numbers):
         nonlocal taken, left
         message, kind, priority, overflow = U8(7), U8, None, None
-        value, number, budget, count, awaited = 7, 1000, 32, 0, parked
+        value, number, budget, count, awaited = 7, 1000, 64, 0, parked
         began = clock()
         for _ in numbers:
             {code}

@@ -59,7 +59,7 @@ class Wired:
         serve, inbox = self.served(name, actor), self.inboxes[name]
         strand: Any = Strand(Handoff(), contextvars.copy_context(), loop.create_future())
         inbox.work = _stepper(strand, live(), loop)
-        inbox.work(1)
+        inbox.work()
 
     def names(self, sender: str) -> dict[str, Any]:
         """What the steps use."""

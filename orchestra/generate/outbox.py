@@ -219,9 +219,16 @@ def _write_case(writer: Writer, plan: Plan, codecs: Codecs, route: Route, mode: 
             _write_check(writer, lane, entry)
         else:
             with _held(writer, plan, receiver):
+                if _is_woken_here(plan, receiver):
+                    # An Actor that is idle has nothing in its lanes.
+                    with writer.block(f"if {receiver}_inbox.idle and {lane}.room"):
+                        writer.line(f"{queue}.append({entry})")
+                        _write_waking(writer, receiver)
+                        writer.line("return True")
                 with writer.block(f"if len({queue}) < {lane}.room"):
                     writer.line(f"{queue}.append({entry})")
-                    _write_wake(writer, plan, receiver)
+                    if not _is_woken_here(plan, receiver):
+                        _write_wake(writer, receiver)
                     writer.line("return True")
                 _write_quick_refusal(writer, subsystem, lane)
         put = {Mode.AWAIT: "await {}.put", Mode.SLEEP: "{}.put_in_thread", Mode.NEVER: "{}.put_now"}[mode]
@@ -315,7 +322,11 @@ def _write_offer(writer: Writer, plan: Plan, subsystem: SubsystemPlan, lane: str
         first = "elif"
     with writer.block(f"{first} len({lane}_queue) < {lane}.room"):
         writer.line(f"{lane}_queue.append({entry})")
-        _write_wake(writer, plan, subsystem.name)
+        if _is_woken_here(plan, subsystem.name):
+            with writer.block(f"if {subsystem.name}_inbox.idle"):
+                _write_waking(writer, subsystem.name)
+        else:
+            _write_wake(writer, subsystem.name)
     if isinstance(policy, DropOldest) and _is_asked(plan, subsystem.name):
         with writer.block(f"elif {lane}.displaces"):
             writer.line(f"{lane}.displace({entry})")
@@ -364,17 +375,18 @@ def _kind(writer: Writer, kind: type) -> str:
     return kind.__name__ if known else writer.bind(kind, kind.__name__)
 
 
-def _write_wake(writer: Writer, plan: Plan, receiver: str) -> None:
-    """Write what lets a waiting receiver go on; nobody but the Actor itself receives from its inbox."""
-    inbox = f"{receiver}_inbox"
-    with writer.block(f"if {inbox}.idle"):
-        if not _is_woken_here(plan, receiver):
-            writer.line(f"{inbox}.wake()")
-            return
-        writer.line(f"{inbox}.idle = False")
-        writer.line(f"scheduler.ready.append({inbox}.work)")
-        with writer.block("if not scheduler.awake"):
-            writer.line("scheduler.rise()")
+def _write_wake(writer: Writer, receiver: str) -> None:
+    """Write what lets a waiting receiver go on."""
+    with writer.block(f"if {receiver}_inbox.idle"):
+        writer.line(f"{receiver}_inbox.wake()")
+
+
+def _write_waking(writer: Writer, receiver: str) -> None:
+    """Write what lets a waiting Actor go on: nobody but itself receives from its inbox."""
+    writer.line(f"{receiver}_inbox.idle = False")
+    writer.line(f"scheduler.ready.append({receiver}_inbox.work)")
+    with writer.block("if not scheduler.awake"):
+        writer.line("scheduler.rise()")
 
 
 def _is_woken_here(plan: Plan, receiver: str) -> bool:

@@ -1,9 +1,10 @@
 """The step of an Actor whose hooks and handlers are all plain functions.
 
-It handles up to a budget of messages and returns what is left of that. For one lane, into which no thread
+It handles up to a budget of messages and returns how many more than one. For one lane, into which no thread
 puts, there are two functions: `work` handles the one message that has come, as where single messages go to
 and fro, and leaves anything else to `batch`. Nobody else runs meanwhile, and what a handler does to the inbox
-that concerns them, the inbox tells: by its `alert`, and by cutting the course of the batch short.
+that concerns them, the inbox tells: by its `alert`, and by cutting the course of the batch short. While
+`work` calls the handler the inbox is idle already, so that what comes meanwhile makes `work` ready again.
 """
 
 from orchestra.generate.handling import Handling
@@ -32,29 +33,27 @@ def write_work(writer: Writer, handling: Handling, receipt: Receipt) -> None:
 
 def _write_single(writer: Writer, handling: Handling, receipt: Receipt) -> None:
     (name,) = receipt.names
-    with writer.block("def work(budget)"):
+    with writer.block("def work()"):
         write_nonlocal(writer, receipt)
         with writer.block(f"if inbox.alert or len({name}_queue) != 1"):
-            writer.line("return batch(budget)")
+            writer.line("return batch()")
         writer.line(f"message = {name}_queue.popleft()")
         writer.line(f"{name}_taken += 1")
+        writer.line("inbox.idle = True")
         with writer.block("try"):
             write_open(writer, receipt)
             handling.write_message(writer)
         with writer.block("except BaseException as error"):
             writer.line("return part.broke(error, message)")
-        with writer.block(f"if inbox.alert or {name}_queue"):
-            writer.line("return batch(budget - 1)")
-        writer.line("inbox.idle = True")
-        writer.line("return budget - 1")
+        writer.line("return 0")
 
 
 def _write_batch(writer: Writer, handling: Handling, receipt: Receipt) -> None:
     (name,) = receipt.names
     (lane,) = receipt.lanes
-    with writer.block("def batch(budget)"):
+    with writer.block("def batch()"):
         write_nonlocal(writer, receipt)
-        writer.line("message, count = None, 0")
+        writer.line("message, count, budget = None, 0, inbox.scheduler.budget")
         with writer.block("try"):
             with writer.block("while True"):
                 handling.write_signals_first(writer)
@@ -82,13 +81,14 @@ def _write_batch(writer: Writer, handling: Handling, receipt: Receipt) -> None:
             writer.line("part.served()")
         with writer.block("else"):
             writer.line("inbox.idle = True")
-        writer.line("return budget")
+        writer.line("return inbox.scheduler.budget - budget")
 
 
 def _write_any(writer: Writer, handling: Handling, receipt: Receipt) -> None:
     """Write the step for several lanes, or for an inbox that threads put into."""
-    with writer.block("def work(budget)"):
+    with writer.block("def work()"):
         write_nonlocal(writer, receipt)
+        writer.line("budget = inbox.scheduler.budget")
         write_count(writer, receipt, begin=True)
         with writer.block("try"):
             with writer.block("while budget" if receipt.shared else "while True"):
@@ -116,7 +116,7 @@ def _write_any(writer: Writer, handling: Handling, receipt: Receipt) -> None:
         else:
             with writer.block("else"):
                 writer.line("inbox.idle = True")
-        writer.line("return budget")
+        writer.line("return inbox.scheduler.budget - budget")
 
 
 def _write_more(writer: Writer) -> None:

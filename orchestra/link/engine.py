@@ -398,11 +398,11 @@ class Engine:
             self.ensemble.scheduler.add(self._do)
         self._soon[function] = None
 
-    def _do(self, budget: int) -> int:
+    def _do(self) -> int:
         soon, self._soon = self._soon, {}
         for function in soon:
             function()
-        return budget - 1
+        return 0
 
     def _do_later(self, function: Callable[[], None]) -> None:
         if not self._later:

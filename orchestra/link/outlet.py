@@ -255,13 +255,13 @@ class Outlet:
         if self.inbox.idle and any(lane.queue for lane in self.inbox.lanes):
             self.inbox.wake()
 
-    def pump(self, budget: int) -> int:
+    def pump(self) -> int:
         """Send all that is queued and may be sent; a step of the scheduler."""
         self.inbox.idle = True
         before = sum(self._taken)
         for place in range(len(self.inbox.lanes)):
             self._send_queued(place)
-        return budget - max(1, (sum(self._taken) - before) // 16)
+        return (sum(self._taken) - before) // 16
 
     def _send_queued(self, place: int) -> None:
         lane = self.inbox.lanes[place]
@@ -456,7 +456,7 @@ class Outlet:
 
     def close(self) -> None:
         """Take nothing more; what could not be sent is dead-lettered."""
-        self.pump(1)
+        self.pump()
         for host in self.hosts.values():
             for way in host.ways:
                 for sent in way.unheard:

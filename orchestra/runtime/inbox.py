@@ -18,13 +18,12 @@ from orchestra.runtime.clock import Clock
 from orchestra.runtime.fairness import Turns
 from orchestra.runtime.lane import Lane
 from orchestra.runtime.pressure import Pressure
-from orchestra.runtime.scheduler import BUDGET, Scheduler, Step
+from orchestra.runtime.scheduler import COURSE, Scheduler, Step
 from orchestra.runtime.short import EMPTY, Short
 from orchestra.runtime.strand import PARKED, Strand, breathe, park
 from orchestra.runtime.ticket import Ticket
 from orchestra.timer import Deadline
 
-_COURSE: Final = [*range(1, BUDGET + 1)]
 _NO_COURSE: Final[list[int]] = []
 
 _NONE: Final[dict[Any, Any]] = {}
@@ -301,7 +300,7 @@ class Inbox:
 
     def course(self, count: int) -> list[int]:
         """The numbers of the messages to take in a row: to `count` or less, until something interrupts."""
-        self._course = course = _COURSE[:count]
+        self._course = course = COURSE[:count]
         return course
 
     def interrupt(self) -> None:

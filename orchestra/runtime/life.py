@@ -191,6 +191,8 @@ class Life:
         self._broke = error
         for lane in inbox.lanes:
             lane.relieve()
+        if self._plain:
+            self._rest_from_work()
         self.go_on()
 
     # inside
@@ -237,7 +239,7 @@ class Life:
     def _begin_to_serve(self, work: Step) -> None:
         """Let the ready-queue call `work` in the context of the strand, until it has no more to do.
 
-        A method is what calls `run(work, budget)` with the least memory and in the shortest time.
+        A method is what calls `run(work)` with the least memory and in the shortest time.
         """
         self._part.inbox.work = step = MethodType(self.strand.context.run, work)
         self._plain = True
@@ -246,10 +248,14 @@ class Life:
 
     def _serve_no_more(self) -> None:
         """The strand goes on, perhaps because it was cancelled: no plain function is called any more."""
+        self._rest_from_work()
+        self._part.inbox.work = self.strand.step
+
+    def _rest_from_work(self) -> None:
+        """Nothing is taken, although the handler that runs may have made itself ready again."""
         inbox = self._part.inbox
         assert inbox.work is not None
         self._scheduler.discard(inbox.work)
-        inbox.work = self.strand.step
         inbox.idle = False
 
     async def _call_hook(self, name: str) -> None:

@@ -220,7 +220,7 @@ class Running:
     def meters(self) -> Mapping[str, Meters]:
         """A snapshot of what went through each subsystem's inbox, in messages.
 
-        A synchronous Actor counts what it takes once in a batch of at most 32 messages, so within its own
+        A synchronous Actor counts what it takes once in a batch of at most 64 messages, so within its own
         handlers `sent` and `received` may lag behind by that many. While a thread takes a message from its
         inbox, both may lag behind by that one. Of a subsystem in another process it tells what this process
         has sent there: `received` is what has left it, `queued` what waits here for room over there.

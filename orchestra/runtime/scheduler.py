@@ -9,14 +9,15 @@ from collections import deque
 from collections.abc import Callable
 from threading import get_ident
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from orchestra.runtime.telling import wrong_thread
 
 if TYPE_CHECKING:
     from orchestra.runtime.strand import Strand
 
-Step = Callable[[int], int]
+Step = Callable[[], int]
+"""It handles a message and returns 0, or more of them and returns how many more at least."""
 
 SLICE = 0.002
 """Seconds after which a callback gives the loop back."""
@@ -25,12 +26,16 @@ BUDGET = 64
 """Messages between two looks at the clock, at most: that many while handlers are quick."""
 
 
+COURSE: Final = [*range(1, BUDGET + 1)]
+"""The numbers of the messages of a budget. A loop over a copy of it ends sooner when that is shortened."""
+
+
 class Scheduler:
     """Runs steps in the order in which they became ready; those added for later when no other one is.
 
-    A step takes a budget in messages and returns what it left of it; one that has more to do puts
-    itself into `ready` again. When the budget is spent the clock is looked at: while there is time left
-    the budget doubles, and after a callback that took twice its slice it begins anew, with one message.
+    A step that has more to do than a budget of messages puts itself into `ready` again. When as many messages
+    were handled the clock is looked at: while there is time left the budget doubles, and after a callback
+    that took twice its slice it begins anew, with one message.
     """
 
     __slots__ = (
@@ -119,12 +124,16 @@ class Scheduler:
         began = self.began = monotonic()
         if self.on_begin is not None:
             self.begins()
-        budget = self.budget
         self._recall()
         try:
             while ready or self._recall():
-                budget = following()(budget)
-                if budget <= 0:
+                course = COURSE[: self.budget]
+                for _ in course:
+                    if more := following()():
+                        del course[-more:]
+                    if not (ready or self._recall()):
+                        break
+                else:
                     spent = monotonic() - began
                     if spent >= SLICE:
                         if spent >= 2 * SLICE:
@@ -132,7 +141,6 @@ class Scheduler:
                         break
                     if self.budget < BUDGET:
                         self.budget *= 2
-                    budget = self.budget
         finally:
             self.began = 0.0
             self.awake = bool(ready or self._later)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine, Generator, Iterator
 from time import monotonic
 from typing import Any, Final
 
-from orchestra.runtime.scheduler import Scheduler, Step
+from orchestra.runtime.scheduler import BUDGET, Scheduler, Step
 
 PARKED: Final = object()
 
@@ -251,21 +251,21 @@ def _stepper(strand: Strand, coroutine: Coroutine[Any, Any, None], loop: asyncio
     run: Callable[..., Any] = strand.context.run
     send, task = coroutine.send, strand.task
 
-    def step(budget: int) -> int:
+    def step() -> int:
         if strand._handoff.over:
-            return budget
+            return 0
         enter(loop, task)
         try:
             awaited = run(send, None)
         except BaseException as error:
             leave(loop, task)
             strand.suspended(None, error)
-            return budget
+            return 0
         leave(loop, task)
         if awaited is not PARKED:
             if awaited is BREATHING:
-                return 0
+                return BUDGET
             strand.suspended(awaited, None)
-        return budget - 1
+        return 0
 
     return step

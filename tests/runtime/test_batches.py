@@ -8,12 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra import Actor, Closed, DeadLetter, DropOldest, OrchestraError, orchestra, start, subsystem
+from orchestra import (
+    Actor,
+    Closed,
+    DeadLetter,
+    DropOldest,
+    OrchestraError,
+    Restart,
+    orchestra,
+    start,
+    subsystem,
+)
 from tests.runtime.players import Bell, Job, Knock, Note, within
 
 Act = Callable[[Any, Any], object]
 
-SIZES = [1, 2, 3, 32, 33, 70]
+SIZES = [1, 2, 3, 32, 33, 64, 65, 70, 150]
 
 
 class Does(Actor):
@@ -36,7 +46,7 @@ class Does(Actor):
 
 @orchestra(signal=Bell, event=Knock)
 class App:
-    worker: Does = subsystem(consumes=Job, sends=[Job], message_capacity=100)
+    worker: Does = subsystem(consumes=Job, sends=[Job], message_capacity=200)
     other: Does = subsystem(consumes=Note, sends=[Job])
 
 
@@ -75,7 +85,7 @@ def test_everything_is_handled_in_order_and_counted(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("at", [0, 1, 31])
+@pytest.mark.parametrize("at", [0, 1, 31, 63])
 def test_a_signal_goes_before_the_next_message(size: int, at: int) -> None:
     worker = Does(at, lambda worker, ctx: inbox_of(worker).signal(Bell()))
     _, meters = run(worker, size)
@@ -109,7 +119,7 @@ def test_what_it_sends_to_itself_comes_last(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("at", [0, 1, 31])
+@pytest.mark.parametrize("at", [0, 1, 31, 63])
 def test_a_handler_that_fails_has_counted_its_message(size: int, at: int) -> None:
     def fail(worker: Any, ctx: Any) -> None:
         raise RuntimeError
@@ -131,6 +141,52 @@ def test_a_handler_that_fails_has_counted_its_message(size: int, at: int) -> Non
         meters = within(10, main())
         assert meters.received == at + 1
         assert [letter.message for letter in letters] == [Job(n) for n in range(at, size)]
+
+
+def send_and_fail(worker: Any, ctx: Any) -> None:
+    ctx.try_send(Job(1000))
+    raise RuntimeError
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_a_handler_sends_to_itself_before_it_fails_is_not_handled(size: int) -> None:
+    worker, letters = Does(0, send_and_fail), list[DeadLetter]()
+
+    async def main() -> None:
+        app = App(worker=worker, other=Does(-1, lambda worker, ctx: None))
+        with pytest.raises(OrchestraError):
+            async with start(app, dead_letters=letters.append) as running:
+                await asyncio.sleep(0.01)
+                for n in range(size):
+                    running.try_send(Job(n))
+                await running.wait()
+        assert not running._ensemble.scheduler.ready
+
+    within(10, main())
+    assert worker.got == [Job(0)]
+    assert [letter.message for letter in letters] == [*(Job(n) for n in range(size)), Job(1000)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_after_a_restart_it_handles_what_it_sent_to_itself_before_it_failed(size: int) -> None:
+    @orchestra(signal=Bell, event=Knock)
+    class Again:
+        worker: Does = subsystem(
+            consumes=Job, sends=[Job], message_capacity=200, restart=Restart(backoff=0.0)
+        )
+
+    worker, letters = Does(0, send_and_fail), list[DeadLetter]()
+
+    async def main() -> None:
+        async with start(Again(worker=worker), dead_letters=letters.append) as running:
+            await asyncio.sleep(0.01)
+            for n in range(size):
+                running.try_send(Job(n))
+            await running.drain()
+
+    within(10, main())
+    assert worker.got == [*(Job(n) for n in range(size)), Job(1000)]
+    assert [letter.message for letter in letters] == [Job(0)]
 
 
 def test_a_message_for_which_several_are_thrown_out_does_not_break_the_batch() -> None:

@@ -66,9 +66,9 @@ def test_a_signal_that_comes_while_the_strand_breathes_goes_before_the_next_mess
             running.try_send(Item(number))
         await ctx.recv()
 
-        def broadcast(budget: int) -> int:
+        def broadcast() -> int:
             inbox.signal(Sign())
-            return budget
+            return 0
 
         running._ensemble.scheduler.add(broadcast)
         while isinstance(await ctx.recv(), Item):
@@ -113,11 +113,11 @@ def test_a_signal_that_comes_while_an_asynchronous_actor_breathes_goes_before_th
         patient = Patient()
         put_after = 0
 
-        def broadcast(budget: int) -> int:
+        def broadcast() -> int:
             nonlocal put_after
             put_after = len(patient.order)
             running._ensemble.inboxes["patient"].signal(Sign())
-            return budget
+            return 0
 
         async with start(Ward(patient=patient)) as running:
             for number in range(150):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from orchestra.runtime.scheduler import Scheduler
+from orchestra.runtime.scheduler import BUDGET, Scheduler
 from orchestra.runtime.strand import Strand, breathe, park
 from tests.runtime.clockwork import run
 
@@ -432,7 +432,7 @@ def test_it_tells_when_its_task_has_come_to_park() -> None:
     run(main())
 
 
-def test_a_breath_spends_the_budget_and_a_parking_one_message() -> None:
+def test_a_breath_spends_the_whole_budget_and_a_parking_one_message() -> None:
     async def main() -> None:
         async def body(stand: Stand) -> None:
             await park
@@ -441,11 +441,11 @@ def test_a_breath_spends_the_budget_and_a_parking_one_message() -> None:
 
         stand = Stand(body)
         await turns()
-        left: list[int] = []
+        spent: list[int] = []
         for _ in range(2):
-            asyncio.get_running_loop().call_soon(lambda: left.append(stand.strand.step(10)))
+            asyncio.get_running_loop().call_soon(lambda: spent.append(stand.strand.step()))
             await turns()
-        assert left == [0, 9]
+        assert spent == [BUDGET, 0]
         stand.task.cancel()
         await finish(stand)
 

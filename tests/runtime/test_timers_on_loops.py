@@ -20,10 +20,10 @@ class Player(Actor):
 
     async def started(self, ctx: Any) -> None:
         self.began = asyncio.get_running_loop().time()
-        self.ticking = ctx.send_every(0.02, Note, missed=Missed.COALESCE)
+        self.ticking = ctx.send_every(0.1, Note, missed=Missed.COALESCE)
         ctx.send_after(0.01, Job(1))
         ctx.send_after(0, Job(2))
-        ctx.set_timeout(0.03)
+        ctx.set_timeout(0.15)
 
     async def handle(self, ctx: Any, message: Any) -> None:
         self.got.append(message)
@@ -33,7 +33,7 @@ class Player(Actor):
 
     async def deadline_passed(self, ctx: Any, deadline: float) -> None:
         self.got.append(deadline)
-        ctx.set_deadline(deadline + 0.03)
+        ctx.set_deadline(deadline + 0.15)
 
 
 @orchestra(signal=Bell, event=Knock, boxed_messages=True)

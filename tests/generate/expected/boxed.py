@@ -14,13 +14,15 @@ def reader_outbox(post, inboxes, scheduler):
     async def send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
+            if keeper_inbox.idle and keeper_normal.room:
+                keeper_normal_queue.append(message)
+                keeper_inbox.idle = False
+                scheduler.ready.append(keeper_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(keeper_normal_queue) < keeper_normal.room:
                 keeper_normal_queue.append(message)
-                if keeper_inbox.idle:
-                    keeper_inbox.idle = False
-                    scheduler.ready.append(keeper_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return await keeper_normal.put(message, message)
         return await post.send(message, priority, overflow)
@@ -28,13 +30,15 @@ def reader_outbox(post, inboxes, scheduler):
     def try_send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
+            if keeper_inbox.idle and keeper_normal.room:
+                keeper_normal_queue.append(message)
+                keeper_inbox.idle = False
+                scheduler.ready.append(keeper_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(keeper_normal_queue) < keeper_normal.room:
                 keeper_normal_queue.append(message)
-                if keeper_inbox.idle:
-                    keeper_inbox.idle = False
-                    scheduler.ready.append(keeper_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return keeper_normal.put_now(message, message)
         return post.try_send(message, priority, overflow)
@@ -202,24 +206,22 @@ def keeper_worker(inbox, ctx, actor, part):
     normal_queue = normal.queue
     normal_taken = 0
 
-    def work(budget):
+    def work():
         nonlocal normal_taken
         if inbox.alert or len(normal_queue) != 1:
-            return batch(budget)
+            return batch()
         message = normal_queue.popleft()
         normal_taken += 1
+        inbox.idle = True
         try:
             on_line(ctx, message)
         except BaseException as error:
             return part.broke(error, message)
-        if inbox.alert or normal_queue:
-            return batch(budget - 1)
-        inbox.idle = True
-        return budget - 1
+        return 0
 
-    def batch(budget):
+    def batch():
         nonlocal normal_taken
-        message, count = None, 0
+        message, count, budget = None, 0, inbox.scheduler.budget
         try:
             while True:
                 if signals:
@@ -253,7 +255,7 @@ def keeper_worker(inbox, ctx, actor, part):
             part.served()
         else:
             inbox.idle = True
-        return budget
+        return inbox.scheduler.budget - budget
 
     def taken():
         return (normal_taken,)
@@ -294,13 +296,15 @@ def outside_outbox(post, inboxes, scheduler):
                 return True
             return await lane.put(box, message)
         if kind is Line and priority is None and overflow is None:
+            if keeper_inbox.idle and keeper_normal.room:
+                keeper_normal_queue.append(message)
+                keeper_inbox.idle = False
+                scheduler.ready.append(keeper_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(keeper_normal_queue) < keeper_normal.room:
                 keeper_normal_queue.append(message)
-                if keeper_inbox.idle:
-                    keeper_inbox.idle = False
-                    scheduler.ready.append(keeper_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return await keeper_normal.put(message, message)
         if kind is Report and priority is None and overflow is None:
@@ -333,13 +337,15 @@ def outside_outbox(post, inboxes, scheduler):
                 return True
             return lane.put_now(box, message)
         if kind is Line and priority is None and overflow is None:
+            if keeper_inbox.idle and keeper_normal.room:
+                keeper_normal_queue.append(message)
+                keeper_inbox.idle = False
+                scheduler.ready.append(keeper_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(keeper_normal_queue) < keeper_normal.room:
                 keeper_normal_queue.append(message)
-                if keeper_inbox.idle:
-                    keeper_inbox.idle = False
-                    scheduler.ready.append(keeper_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return keeper_normal.put_now(message, message)
         if kind is Report and priority is None and overflow is None:

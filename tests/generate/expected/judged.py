@@ -17,26 +17,30 @@ def reader_outbox(post, inboxes, scheduler):
             if priority is None:
                 priority = judge_priority(message)
             lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
+            if judge_inbox.idle and lane.room:
+                lane.queue.append(message)
+                judge_inbox.idle = False
+                scheduler.ready.append(judge_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(lane.queue) < lane.room:
                 lane.queue.append(message)
-                if judge_inbox.idle:
-                    judge_inbox.idle = False
-                    scheduler.ready.append(judge_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return await lane.put(message, message)
         if kind is Count and overflow is None:
             if priority is None:
                 priority = judge_priority(message)
             lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
+            if judge_inbox.idle and lane.room:
+                lane.queue.append(message)
+                judge_inbox.idle = False
+                scheduler.ready.append(judge_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(lane.queue) < lane.room:
                 lane.queue.append(message)
-                if judge_inbox.idle:
-                    judge_inbox.idle = False
-                    scheduler.ready.append(judge_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return await lane.put(message, message)
         return await post.send(message, priority, overflow)
@@ -47,26 +51,30 @@ def reader_outbox(post, inboxes, scheduler):
             if priority is None:
                 priority = judge_priority(message)
             lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
+            if judge_inbox.idle and lane.room:
+                lane.queue.append(message)
+                judge_inbox.idle = False
+                scheduler.ready.append(judge_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(lane.queue) < lane.room:
                 lane.queue.append(message)
-                if judge_inbox.idle:
-                    judge_inbox.idle = False
-                    scheduler.ready.append(judge_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return lane.put_now(message, message)
         if kind is Count and overflow is None:
             if priority is None:
                 priority = judge_priority(message)
             lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
+            if judge_inbox.idle and lane.room:
+                lane.queue.append(message)
+                judge_inbox.idle = False
+                scheduler.ready.append(judge_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(lane.queue) < lane.room:
                 lane.queue.append(message)
-                if judge_inbox.idle:
-                    judge_inbox.idle = False
-                    scheduler.ready.append(judge_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return lane.put_now(message, message)
         return post.try_send(message, priority, overflow)
@@ -237,24 +245,22 @@ def log_worker(inbox, ctx, actor, part):
     normal_queue = normal.queue
     normal_taken = 0
 
-    def work(budget):
+    def work():
         nonlocal normal_taken
         if inbox.alert or len(normal_queue) != 1:
-            return batch(budget)
+            return batch()
         message = normal_queue.popleft()
         normal_taken += 1
+        inbox.idle = True
         try:
             handle(ctx, message)
         except BaseException as error:
             return part.broke(error, message)
-        if inbox.alert or normal_queue:
-            return batch(budget - 1)
-        inbox.idle = True
-        return budget - 1
+        return 0
 
-    def batch(budget):
+    def batch():
         nonlocal normal_taken
-        message, count = None, 0
+        message, count, budget = None, 0, inbox.scheduler.budget
         try:
             while True:
                 if signals:
@@ -284,7 +290,7 @@ def log_worker(inbox, ctx, actor, part):
             part.served()
         else:
             inbox.idle = True
-        return budget
+        return inbox.scheduler.budget - budget
 
     def taken():
         return (normal_taken,)
@@ -304,26 +310,30 @@ def outside_outbox(post, inboxes, scheduler):
             if priority is None:
                 priority = judge_priority(message)
             lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
+            if judge_inbox.idle and lane.room:
+                lane.queue.append(message)
+                judge_inbox.idle = False
+                scheduler.ready.append(judge_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(lane.queue) < lane.room:
                 lane.queue.append(message)
-                if judge_inbox.idle:
-                    judge_inbox.idle = False
-                    scheduler.ready.append(judge_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return await lane.put(message, message)
         if kind is Count and overflow is None:
             if priority is None:
                 priority = judge_priority(message)
             lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
+            if judge_inbox.idle and lane.room:
+                lane.queue.append(message)
+                judge_inbox.idle = False
+                scheduler.ready.append(judge_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(lane.queue) < lane.room:
                 lane.queue.append(message)
-                if judge_inbox.idle:
-                    judge_inbox.idle = False
-                    scheduler.ready.append(judge_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return await lane.put(message, message)
         return await post.send(message, priority, overflow)
@@ -334,26 +344,30 @@ def outside_outbox(post, inboxes, scheduler):
             if priority is None:
                 priority = judge_priority(message)
             lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
+            if judge_inbox.idle and lane.room:
+                lane.queue.append(message)
+                judge_inbox.idle = False
+                scheduler.ready.append(judge_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(lane.queue) < lane.room:
                 lane.queue.append(message)
-                if judge_inbox.idle:
-                    judge_inbox.idle = False
-                    scheduler.ready.append(judge_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return lane.put_now(message, message)
         if kind is Count and overflow is None:
             if priority is None:
                 priority = judge_priority(message)
             lane = judge_lanes.get(priority) or judge_inbox.no_lane(priority, message)
+            if judge_inbox.idle and lane.room:
+                lane.queue.append(message)
+                judge_inbox.idle = False
+                scheduler.ready.append(judge_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(lane.queue) < lane.room:
                 lane.queue.append(message)
-                if judge_inbox.idle:
-                    judge_inbox.idle = False
-                    scheduler.ready.append(judge_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return lane.put_now(message, message)
         return post.try_send(message, priority, overflow)

@@ -14,13 +14,15 @@ def reader_outbox(post, inboxes, scheduler):
     async def send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
+            if counter_inbox.idle and counter_normal.room:
+                counter_normal_queue.append(message)
+                counter_inbox.idle = False
+                scheduler.ready.append(counter_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(counter_normal_queue) < counter_normal.room:
                 counter_normal_queue.append(message)
-                if counter_inbox.idle:
-                    counter_inbox.idle = False
-                    scheduler.ready.append(counter_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return await counter_normal.put(message, message)
         return await post.send(message, priority, overflow)
@@ -28,13 +30,15 @@ def reader_outbox(post, inboxes, scheduler):
     def try_send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
+            if counter_inbox.idle and counter_normal.room:
+                counter_normal_queue.append(message)
+                counter_inbox.idle = False
+                scheduler.ready.append(counter_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(counter_normal_queue) < counter_normal.room:
                 counter_normal_queue.append(message)
-                if counter_inbox.idle:
-                    counter_inbox.idle = False
-                    scheduler.ready.append(counter_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return counter_normal.put_now(message, message)
         return post.try_send(message, priority, overflow)
@@ -116,13 +120,15 @@ def counter_outbox(post, inboxes, scheduler):
     async def send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Count and priority is None and overflow is None:
+            if total_inbox.idle and total_normal.room:
+                total_normal_queue.append(message)
+                total_inbox.idle = False
+                scheduler.ready.append(total_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(total_normal_queue) < total_normal.room:
                 total_normal_queue.append(message)
-                if total_inbox.idle:
-                    total_inbox.idle = False
-                    scheduler.ready.append(total_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return await total_normal.put(message, message)
         return await post.send(message, priority, overflow)
@@ -130,13 +136,15 @@ def counter_outbox(post, inboxes, scheduler):
     def try_send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Count and priority is None and overflow is None:
+            if total_inbox.idle and total_normal.room:
+                total_normal_queue.append(message)
+                total_inbox.idle = False
+                scheduler.ready.append(total_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(total_normal_queue) < total_normal.room:
                 total_normal_queue.append(message)
-                if total_inbox.idle:
-                    total_inbox.idle = False
-                    scheduler.ready.append(total_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return total_normal.put_now(message, message)
         return post.try_send(message, priority, overflow)
@@ -152,24 +160,22 @@ def counter_worker(inbox, ctx, actor, part):
     normal_queue = normal.queue
     normal_taken = 0
 
-    def work(budget):
+    def work():
         nonlocal normal_taken
         if inbox.alert or len(normal_queue) != 1:
-            return batch(budget)
+            return batch()
         message = normal_queue.popleft()
         normal_taken += 1
+        inbox.idle = True
         try:
             handle(ctx, message)
         except BaseException as error:
             return part.broke(error, message)
-        if inbox.alert or normal_queue:
-            return batch(budget - 1)
-        inbox.idle = True
-        return budget - 1
+        return 0
 
-    def batch(budget):
+    def batch():
         nonlocal normal_taken
-        message, count = None, 0
+        message, count, budget = None, 0, inbox.scheduler.budget
         try:
             while True:
                 if signals:
@@ -199,7 +205,7 @@ def counter_worker(inbox, ctx, actor, part):
             part.served()
         else:
             inbox.idle = True
-        return budget
+        return inbox.scheduler.budget - budget
 
     def taken():
         return (normal_taken,)
@@ -281,23 +287,27 @@ def outside_outbox(post, inboxes, scheduler):
     async def send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
+            if counter_inbox.idle and counter_normal.room:
+                counter_normal_queue.append(message)
+                counter_inbox.idle = False
+                scheduler.ready.append(counter_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(counter_normal_queue) < counter_normal.room:
                 counter_normal_queue.append(message)
-                if counter_inbox.idle:
-                    counter_inbox.idle = False
-                    scheduler.ready.append(counter_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return await counter_normal.put(message, message)
         if kind is Count and priority is None and overflow is None:
+            if total_inbox.idle and total_normal.room:
+                total_normal_queue.append(message)
+                total_inbox.idle = False
+                scheduler.ready.append(total_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(total_normal_queue) < total_normal.room:
                 total_normal_queue.append(message)
-                if total_inbox.idle:
-                    total_inbox.idle = False
-                    scheduler.ready.append(total_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return await total_normal.put(message, message)
         return await post.send(message, priority, overflow)
@@ -305,23 +315,27 @@ def outside_outbox(post, inboxes, scheduler):
     def try_send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
+            if counter_inbox.idle and counter_normal.room:
+                counter_normal_queue.append(message)
+                counter_inbox.idle = False
+                scheduler.ready.append(counter_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(counter_normal_queue) < counter_normal.room:
                 counter_normal_queue.append(message)
-                if counter_inbox.idle:
-                    counter_inbox.idle = False
-                    scheduler.ready.append(counter_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return counter_normal.put_now(message, message)
         if kind is Count and priority is None and overflow is None:
+            if total_inbox.idle and total_normal.room:
+                total_normal_queue.append(message)
+                total_inbox.idle = False
+                scheduler.ready.append(total_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(total_normal_queue) < total_normal.room:
                 total_normal_queue.append(message)
-                if total_inbox.idle:
-                    total_inbox.idle = False
-                    scheduler.ready.append(total_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return total_normal.put_now(message, message)
         return post.try_send(message, priority, overflow)

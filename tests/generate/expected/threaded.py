@@ -447,8 +447,9 @@ def counter_worker(inbox, ctx, actor, part):
     normal_queue = normal.queue
     normal_taken = 0
 
-    def work(budget):
+    def work():
         nonlocal normal_taken
+        budget = inbox.scheduler.budget
         allowed = budget
         try:
             while budget:
@@ -474,7 +475,7 @@ def counter_worker(inbox, ctx, actor, part):
             part.served()
         elif not inbox.sleeps():
             part.again()
-        return budget
+        return inbox.scheduler.budget - budget
 
     def taken():
         return (normal_taken,)

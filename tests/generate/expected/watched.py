@@ -27,24 +27,22 @@ def watch_worker(inbox, ctx, actor, part):
     normal_queue = normal.queue
     normal_taken = 0
 
-    def work(budget):
+    def work():
         nonlocal normal_taken
         if inbox.alert or len(normal_queue) != 1:
-            return batch(budget)
+            return batch()
         message = normal_queue.popleft()
         normal_taken += 1
+        inbox.idle = True
         try:
             on_line(ctx, message)
         except BaseException as error:
             return part.broke(error, message)
-        if inbox.alert or normal_queue:
-            return batch(budget - 1)
-        inbox.idle = True
-        return budget - 1
+        return 0
 
-    def batch(budget):
+    def batch():
         nonlocal normal_taken
-        message, count = None, 0
+        message, count, budget = None, 0, inbox.scheduler.budget
         try:
             while True:
                 if signals:
@@ -78,7 +76,7 @@ def watch_worker(inbox, ctx, actor, part):
             part.served()
         else:
             inbox.idle = True
-        return budget
+        return inbox.scheduler.budget - budget
 
     def taken():
         return (normal_taken,)
@@ -95,13 +93,15 @@ def alarm_outbox(post, inboxes, scheduler):
     async def send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
+            if watch_inbox.idle and watch_normal.room:
+                watch_normal_queue.append(message)
+                watch_inbox.idle = False
+                scheduler.ready.append(watch_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(watch_normal_queue) < watch_normal.room:
                 watch_normal_queue.append(message)
-                if watch_inbox.idle:
-                    watch_inbox.idle = False
-                    scheduler.ready.append(watch_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return await watch_normal.put(message, message)
         return await post.send(message, priority, overflow)
@@ -109,13 +109,15 @@ def alarm_outbox(post, inboxes, scheduler):
     def try_send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
+            if watch_inbox.idle and watch_normal.room:
+                watch_normal_queue.append(message)
+                watch_inbox.idle = False
+                scheduler.ready.append(watch_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(watch_normal_queue) < watch_normal.room:
                 watch_normal_queue.append(message)
-                if watch_inbox.idle:
-                    watch_inbox.idle = False
-                    scheduler.ready.append(watch_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return watch_normal.put_now(message, message)
         return post.try_send(message, priority, overflow)
@@ -181,13 +183,15 @@ def outside_outbox(post, inboxes, scheduler):
     async def send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
+            if watch_inbox.idle and watch_normal.room:
+                watch_normal_queue.append(message)
+                watch_inbox.idle = False
+                scheduler.ready.append(watch_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(watch_normal_queue) < watch_normal.room:
                 watch_normal_queue.append(message)
-                if watch_inbox.idle:
-                    watch_inbox.idle = False
-                    scheduler.ready.append(watch_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return await watch_normal.put(message, message)
         return await post.send(message, priority, overflow)
@@ -195,13 +199,15 @@ def outside_outbox(post, inboxes, scheduler):
     def try_send(message, priority=None, overflow=None):
         kind = message.__class__
         if kind is Line and priority is None and overflow is None:
+            if watch_inbox.idle and watch_normal.room:
+                watch_normal_queue.append(message)
+                watch_inbox.idle = False
+                scheduler.ready.append(watch_inbox.work)
+                if not scheduler.awake:
+                    scheduler.rise()
+                return True
             if len(watch_normal_queue) < watch_normal.room:
                 watch_normal_queue.append(message)
-                if watch_inbox.idle:
-                    watch_inbox.idle = False
-                    scheduler.ready.append(watch_inbox.work)
-                    if not scheduler.awake:
-                        scheduler.rise()
                 return True
             return watch_normal.put_now(message, message)
         return post.try_send(message, priority, overflow)

@@ -229,12 +229,13 @@ def keeper_worker(inbox, ctx, actor, part):
     normal_queue = normal.queue
     normal_taken = 0
 
-    def work(budget):
+    def work():
         nonlocal normal_taken
         if inbox.alert or len(normal_queue) != 1:
-            return batch(budget)
+            return batch()
         message = normal_queue.popleft()
         normal_taken += 1
+        inbox.idle = True
         try:
             if type(message) is Box and message.codec is codec_Parcel:
                 message = build_Parcel(decode_Parcel(message.frame))
@@ -249,14 +250,11 @@ def keeper_worker(inbox, ctx, actor, part):
                 part.handle_other(ctx, message)
         except BaseException as error:
             return part.broke(error, message)
-        if inbox.alert or normal_queue:
-            return batch(budget - 1)
-        inbox.idle = True
-        return budget - 1
+        return 0
 
-    def batch(budget):
+    def batch():
         nonlocal normal_taken
-        message, count = None, 0
+        message, count, budget = None, 0, inbox.scheduler.budget
         try:
             while True:
                 if signals:
@@ -300,7 +298,7 @@ def keeper_worker(inbox, ctx, actor, part):
             part.served()
         else:
             inbox.idle = True
-        return budget
+        return inbox.scheduler.budget - budget
 
     def taken():
         return (normal_taken,)
@@ -465,12 +463,13 @@ def log_worker(inbox, ctx, actor, part):
     normal_queue = normal.queue
     normal_taken = 0
 
-    def work(budget):
+    def work():
         nonlocal normal_taken
         if inbox.alert or len(normal_queue) != 1:
-            return batch(budget)
+            return batch()
         message = normal_queue.popleft()
         normal_taken += 1
+        inbox.idle = True
         try:
             if type(message) is Box and message.codec is codec_Parcel:
                 message = build_Parcel(decode_Parcel(message.frame))
@@ -479,14 +478,11 @@ def log_worker(inbox, ctx, actor, part):
             handle(ctx, message)
         except BaseException as error:
             return part.broke(error, message)
-        if inbox.alert or normal_queue:
-            return batch(budget - 1)
-        inbox.idle = True
-        return budget - 1
+        return 0
 
-    def batch(budget):
+    def batch():
         nonlocal normal_taken
-        message, count = None, 0
+        message, count, budget = None, 0, inbox.scheduler.budget
         try:
             while True:
                 if signals:
@@ -520,7 +516,7 @@ def log_worker(inbox, ctx, actor, part):
             part.served()
         else:
             inbox.idle = True
-        return budget
+        return inbox.scheduler.budget - budget
 
     def taken():
         return (normal_taken,)
