@@ -53,6 +53,8 @@ class Inbox:
     lanes: tuple[Lane, ...]
     scheduler: Turns
     work: Callable[[], int] = nothing
+    batch: Callable[[], int] = nothing
+    broke: Callable[[BaseException, Any], int] | None = None
     signals: deque[Any] = attrs.Factory(deque)
     idle: bool = False
     alert: bool = False
@@ -85,6 +87,9 @@ class Inbox:
 @attrs.define(eq=False)
 class Part:
     _inbox: Inbox
+
+    def broke(self, error: BaseException, message: Any) -> int:
+        raise error
 
     def again(self) -> None:
         self._inbox.scheduler.ready.append(self._inbox.work)

@@ -5,6 +5,8 @@ puts, there are two functions: `work` handles the one message that has come, as 
 and fro, and leaves anything else to `batch`. Nobody else runs meanwhile, and what a handler does to the inbox
 that concerns them, the inbox tells: by its `alert`, and by cutting the course of the batch short. While
 `work` calls the handler the inbox is idle already, so that what comes meanwhile makes `work` ready again.
+What it seldom needs is found in the inbox: each name that a function has from around it costs time at every
+call.
 """
 
 from orchestra.generate.handling import Handling
@@ -27,6 +29,8 @@ def write_work(writer: Writer, handling: Handling, receipt: Receipt) -> None:
         _write_single(writer, handling, receipt)
         writer.line()
         _write_batch(writer, handling, receipt)
+        writer.line()
+        writer.line("inbox.batch, inbox.broke = batch, part.broke")
     else:
         _write_any(writer, handling, receipt)
 
@@ -36,7 +40,7 @@ def _write_single(writer: Writer, handling: Handling, receipt: Receipt) -> None:
     with writer.block("def work()"):
         write_nonlocal(writer, receipt)
         with writer.block(f"if inbox.alert or len({name}_queue) != 1"):
-            writer.line("return batch()")
+            writer.line("return inbox.batch()")
         writer.line(f"message = {name}_queue.popleft()")
         writer.line(f"{name}_taken += 1")
         writer.line("inbox.idle = True")
@@ -44,7 +48,7 @@ def _write_single(writer: Writer, handling: Handling, receipt: Receipt) -> None:
             write_open(writer, receipt)
             handling.write_message(writer)
         with writer.block("except BaseException as error"):
-            writer.line("return part.broke(error, message)")
+            writer.line("return inbox.broke(error, message)")
         writer.line("return 0")
 
 

@@ -58,6 +58,8 @@ class Inbox:
     `unhandled` is called with the one of a task that has ended by an error, or was cancelled, and with that.
     `alert` says that there may be something else than messages to look at: signals, a lane that is pressed,
     or the end; a receiver that looks at it instead of them calls `attend` then.
+    `work` is the step that serves it. Where that is for one message, `batch` is for many, and `broke` is told
+    of an error of a handler; the generated code sets both.
     """
 
     __slots__ = (
@@ -75,6 +77,8 @@ class Inbox:
         "_told",
         "alert",
         "asking",
+        "batch",
+        "broke",
         "current",
         "displaced",
         "failure",
@@ -141,6 +145,8 @@ class Inbox:
         self.silent = False
         self.shut = False
         self.work: Step | None = None
+        self.batch: Step | None = None
+        self.broke: Callable[[BaseException, Any], int] | None = None
         self.strand: Strand | None = None
         self.leader: Leader | None = None
         self.taken: Callable[[], tuple[int, ...]] = lambda: (0,) * len(self.lanes)

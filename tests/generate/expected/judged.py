@@ -248,14 +248,14 @@ def log_worker(inbox, ctx, actor, part):
     def work():
         nonlocal normal_taken
         if inbox.alert or len(normal_queue) != 1:
-            return batch()
+            return inbox.batch()
         message = normal_queue.popleft()
         normal_taken += 1
         inbox.idle = True
         try:
             handle(ctx, message)
         except BaseException as error:
-            return part.broke(error, message)
+            return inbox.broke(error, message)
         return 0
 
     def batch():
@@ -291,6 +291,8 @@ def log_worker(inbox, ctx, actor, part):
         else:
             inbox.idle = True
         return inbox.scheduler.budget - budget
+
+    inbox.batch, inbox.broke = batch, part.broke
 
     def taken():
         return (normal_taken,)

@@ -232,7 +232,7 @@ def keeper_worker(inbox, ctx, actor, part):
     def work():
         nonlocal normal_taken
         if inbox.alert or len(normal_queue) != 1:
-            return batch()
+            return inbox.batch()
         message = normal_queue.popleft()
         normal_taken += 1
         inbox.idle = True
@@ -249,7 +249,7 @@ def keeper_worker(inbox, ctx, actor, part):
             else:
                 part.handle_other(ctx, message)
         except BaseException as error:
-            return part.broke(error, message)
+            return inbox.broke(error, message)
         return 0
 
     def batch():
@@ -299,6 +299,8 @@ def keeper_worker(inbox, ctx, actor, part):
         else:
             inbox.idle = True
         return inbox.scheduler.budget - budget
+
+    inbox.batch, inbox.broke = batch, part.broke
 
     def taken():
         return (normal_taken,)
@@ -466,7 +468,7 @@ def log_worker(inbox, ctx, actor, part):
     def work():
         nonlocal normal_taken
         if inbox.alert or len(normal_queue) != 1:
-            return batch()
+            return inbox.batch()
         message = normal_queue.popleft()
         normal_taken += 1
         inbox.idle = True
@@ -477,7 +479,7 @@ def log_worker(inbox, ctx, actor, part):
                 message = message.codec.open(message)
             handle(ctx, message)
         except BaseException as error:
-            return part.broke(error, message)
+            return inbox.broke(error, message)
         return 0
 
     def batch():
@@ -517,6 +519,8 @@ def log_worker(inbox, ctx, actor, part):
         else:
             inbox.idle = True
         return inbox.scheduler.budget - budget
+
+    inbox.batch, inbox.broke = batch, part.broke
 
     def taken():
         return (normal_taken,)
