@@ -21,6 +21,7 @@ import attrs
 import msgspec
 
 from orchestra.errors import DeclarationError
+from orchestra.generate.beside import Beside
 from orchestra.generate.boxes import BoxClasses, generate
 from orchestra.generate.records import why_whole
 from orchestra.generate.shapes import LIVE
@@ -59,8 +60,8 @@ class Codec:
     A box of the class `Box` itself is opened by `build(decode(box.frame))` too: the generated receivers do
     that. Both are None where every box has riders. `scalar` is the only field of a message and the exact type
     of its value, where a box holds just that value, encoded: the generated senders do that by themselves.
-    `large` are the fields whose bytes go beside the frame, from 256 bytes on or, beside other things, always.
-    `join` puts them into the frame again; it is None where other things ride.
+    `large` are the fields whose bytes go beside the frame when they are large; `join` gives a box with all of
+    them in the frame, and is None where there are no such fields.
     """
 
     kind: type
@@ -108,7 +109,7 @@ class Box(msgspec.Struct, Generic[T_co], frozen=True, gc=False, eq=False):
 
     @property
     def size(self) -> int:
-        """How many bytes the frame has, and the `bytes` beside it."""
+        """How many bytes the frame has, with the large bytes that are not copied into it."""
         return len(self.frame)
 
     def __eq__(self, other: object) -> bool:
@@ -119,13 +120,14 @@ class Box(msgspec.Struct, Generic[T_co], frozen=True, gc=False, eq=False):
             and self.kind is other.kind
             and self.frame == other.frame
             and _riders(self) == _riders(other)
+            and beside(self) == beside(other)
         )
 
     def __hash__(self) -> int:
-        return hash((self.kind, self.frame))
+        return hash((self.kind, self.frame, beside(self)))
 
     def __repr__(self) -> str:
-        riders = 0 if isinstance(self, LargeBox) else len(_riders(self))
+        riders = len(_riders(self))
         beside = f" and {riders} {'rider' if riders == 1 else 'riders'}" if riders else ""
         return (
             f"<Box of {self.kind.__qualname__}, {self.size} {'byte' if self.size == 1 else 'bytes'}{beside}>"
@@ -135,21 +137,25 @@ class Box(msgspec.Struct, Generic[T_co], frozen=True, gc=False, eq=False):
         return Box.seal, (self.codec.open(self),)
 
 
-class RidingBox(Box[T_co], Generic[T_co], frozen=True, gc=True, eq=False):
-    """A box with parts that travel beside the frame, by reference."""
+class LargeBox(Box[T_co], Generic[T_co], frozen=True, gc=False, eq=False):
+    """A box with large bytes beside the frame, by reference."""
 
-    riders: tuple[Any, ...]
+    beside: Beside
 
     @property
     def size(self) -> int:
-        return len(self.frame) + sum([len(rider) for rider in self.riders if type(rider) is bytes])
+        return _size(self.frame, self.beside)
 
 
-class LargeBox(RidingBox[T_co], Generic[T_co], frozen=True, gc=False, eq=False):
-    """A box with large `bytes` beside the frame and nothing else, so nothing for the garbage collector."""
+class RidingBox(Box[T_co], Generic[T_co], frozen=True, gc=True, eq=False):
+    """A box with parts that travel beside the frame, by reference: anything, and perhaps large bytes."""
 
-    def __hash__(self) -> int:
-        return hash((self.kind, self.frame, self.riders))
+    riders: tuple[Any, ...]
+    beside: Beside = ()
+
+    @property
+    def size(self) -> int:
+        return _size(self.frame, self.beside)
 
 
 class LooseBox(RidingBox[T_co], Generic[T_co], frozen=True, gc=True, eq=False):
@@ -166,8 +172,17 @@ def open_entry(entry: Any) -> Any:
     return entry.codec.open(entry) if entry.__class__ in BOXES else entry
 
 
+def beside(box: Box[Any]) -> Beside:
+    """The large bytes that stand beside the frame of a box."""
+    return box.beside if isinstance(box, LargeBox | RidingBox) else ()
+
+
 def _riders(box: Box[Any]) -> tuple[Any, ...]:
     return box.riders if isinstance(box, RidingBox) else ()
+
+
+def _size(frame: bytes, beside: Beside) -> int:
+    return len(frame) + sum([len(each) for each in beside if each is not None])
 
 
 @overload

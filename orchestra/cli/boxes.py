@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from orchestra.box import Codec, boxed_switch, codec_of
-from orchestra.generate.boxes import LARGE
+from orchestra.generate.beside import LARGE
 from orchestra.messages import class_of, shown
 from orchestra.plan import Plan
 

@@ -3,8 +3,7 @@
 The generated functions check that every value is as its type says, pack what msgpack carries and
 unpack it, with nothing looked up while messages flow. A message that does not pass the checks goes
 to the shapes (`orchestra.generate.shapes`): they carry what is still exact, or find the field that
-cannot be packed. A field of large `bytes` is not copied into the frame but goes beside it, as pickle's
-out-of-band buffers do (PEP 574): nobody can change it.
+cannot be packed. Large bytes go beside the frame (`orchestra.generate.beside`).
 """
 
 import builtins
@@ -13,13 +12,13 @@ import itertools
 import uuid
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any
 
 import attrs
 import msgspec
 
 from orchestra.errors import BoxError
+from orchestra.generate.beside import LARGE, joined, put_back, taken_out
 from orchestra.generate.hints import Hint, scopes_of
 from orchestra.generate.mutability import what_can_change
 from orchestra.generate.records import why_whole
@@ -60,13 +59,12 @@ MOST_PARTS = 2000
 """How many parts the type of a field may have, all written out, for generated functions."""
 
 
-LARGE = 256
-"""Bytes from which on a `bytes` field of a message goes beside the frame."""
-
-
 @attrs.frozen
 class BoxClasses:
-    """The classes of boxes: packed alone, with bytes beside the frame, with riders, packed by the shapes."""
+    """The classes of boxes: packed alone, with bytes beside the frame, with riders, packed by the shapes.
+
+    The last two may have bytes beside the frame as well.
+    """
 
     packed: Any
     large: Any
@@ -80,8 +78,8 @@ class Generated:
 
     `decode` and `build` are the two steps of opening a box that has no riders, if there are such boxes.
     `scalar` is the only field of a message with the exact type of its value, where nothing else is to be
-    checked; `encode` packs that value. `large` are the fields whose bytes go beside the frame, and `join`
-    makes a box of one frame of one with bytes beside it.
+    checked; `encode` packs that value. `large` are the fields whose bytes go beside the frame where they are
+    large, and `join` makes of a box with bytes beside its frame one with all in it.
     """
 
     source: str
@@ -114,9 +112,8 @@ def generate(
     seal, open_ = (writer.names.unique(f"{verb}_{kind.__name__}") for verb in ("seal", "open"))
     whole = why_whole(kind)
     rides: dict[str, str] = {}
-    mutable = scalar = join = None
-    large: tuple[str, ...] = ()
-    steps: tuple[str, str] | None = None
+    mutable = None
+    made: dict[str, Any] = {}
     if whole is not None:
         _write_whole(writer, name, seal, open_, writer.bind(boxes.riding, "RidingBox"))
     else:
@@ -125,27 +122,20 @@ def generate(
         assert isinstance(record, Record)
         rides = {path.removeprefix("."): reason for path, reason in record.rides()}
         mutable = what_can_change(record)
-        writer.namespace["seal_loosely"], writer.namespace["open_loosely"] = _loosely(
-            record, writer.namespace, boxes
-        )
         generator = _Generator(writer, record, check, boxes)
-        steps, scalar = generator.write(name, seal, open_), generator.scalar()
-        join, large = generator.write_join(), generator.beside
+        writer.namespace["seal_loosely"], writer.namespace["open_loosely"] = _loosely(
+            record, generator.large, writer.namespace, boxes
+        )
+        made["steps"] = generator.write(name, seal, open_)
+        made |= {"scalar": generator.scalar(), "large": generator.large, "join": generator.join()}
     namespace, owner = writer.namespace, _Owner()
     namespace |= {"__name__": kind.__module__, "__owner__": owner}
     compile_source(f"<orchestra generated box {name}>", writer.source, namespace, owner)
-    made = Generated(
-        writer.source, rides, whole, mutable, namespace[seal], namespace[open_], namespace, large=large
-    )
-    if steps is None:
-        return made
-    decode, build = steps
-    return attrs.evolve(
-        made,
-        decode=namespace[decode],
-        build=namespace[build],
-        scalar=scalar,
-        join=None if join is None else namespace[join],
+    steps = made.pop("steps", None)
+    if steps is not None:
+        made["decode"], made["build"] = (namespace[step] for step in steps)
+    return Generated(
+        writer.source, rides, whole, mutable, namespace[seal], namespace[open_], namespace, **made
     )
 
 
@@ -159,24 +149,32 @@ def _write_whole(writer: Writer, name: str, seal: str, open_: str, box: str) -> 
 
 
 def _loosely(
-    record: Record, namespace: Mapping[str, Any], boxes: BoxClasses
+    record: Record, large: Sequence[str], namespace: Mapping[str, Any], boxes: BoxClasses
 ) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """The functions that seal and open by the shapes alone."""
+    places = places_of(record, large)
 
     def seal_loosely(message: Any) -> Any:
         riders = Riders()
         try:
-            frame = encode(record.pack(message, riders, 0))
+            tree = record.pack(message, riders, 0)
+            beside = taken_out(tree, places)
+            frame = encode(tree)
         except Refusal as refusal:
             raise BoxError(record.kind, refusal.where(), refusal.reason, message) from None
         except Exception as error:
             raise BoxError(record.kind, "", f"msgpack cannot carry it ({error})", message) from error
-        return boxes.loose(namespace["codec"], frame, tuple(riders))
+        return boxes.loose(namespace["codec"], frame, tuple(riders), beside)
 
     def open_loosely(box: Any) -> Any:
-        return record.open(_decode(box.frame), box.riders)
+        return record.open(put_back(_decode(box.frame), places, box.beside), box.riders)
 
     return seal_loosely, open_loosely
+
+
+def places_of(record: Record, fields: Sequence[str]) -> list[int]:
+    """Where some fields stand in the tree of a record."""
+    return [place for place, name in enumerate(record.fields) if name in fields]
 
 
 class _Generator:
@@ -187,17 +185,13 @@ class _Generator:
         self.record = record
         self.check = check
         self.boxes = boxes
-        self.checked = {name: one for name, one in record.fields.items() if not isinstance(one, Ride)}
-        self.loose = {name for name, one in self.checked.items() if not _decodable(one)}
-        always_rides = bool(self.loose) or len(self.checked) < len(record.fields)
-        in_bytes = {name for name, one in self.checked.items() if self._is_of_bytes(one)}
-        self.riding = [
-            name
-            for name in record.fields
-            if name not in self.checked or (check and always_rides and name in in_bytes)
-        ]
-        self.packed = {name: one for name, one in record.fields.items() if name not in self.riding}
-        self.large = [] if always_rides else [name for name in record.fields if name in in_bytes]
+        self.riding = [name for name, one in record.fields.items() if isinstance(one, Ride)]
+        packed = {name: one for name, one in record.fields.items() if name not in self.riding}
+        self.loose = {name for name, one in packed.items() if not _decodable(one)}
+        self.large = tuple(name for name, one in packed.items() if check and self._is_of_bytes(one))
+        self.rest = {name: one for name, one in packed.items() if name not in self.large}
+        self.packed = {**self.rest, **{name: packed[name] for name in self.large}}
+        self.rides = bool(self.riding or self.loose)
         self.local = writer.names.nested()
         self.refusal = "seal_loosely(message)"
         self.tests: dict[int, str] = {}
@@ -228,68 +222,89 @@ class _Generator:
     def scalar(self) -> tuple[str, type] | None:
         """The only field and the exact type of its value, where to seal is to check that and to encode."""
         record = self.record
-        if record.style != "struct" or record.has_dict or not self.check or self.riding or self.loose:
+        if record.style != "struct" or record.has_dict or not self.check or self.rides or self.large:
             return None
         match list(self.packed.items()):
-            case [(field, Scalar(kind=kind) as shape)] if shape.is_straight() and not self.large:
+            case [(field, Scalar(kind=kind) as shape)] if shape.is_straight():
                 return field, kind
             case _:
                 return None
 
+    def join(self) -> Callable[[Any], Any] | None:
+        """What makes one frame of that of a box and the bytes beside it; None where there never are any."""
+        if not self.large:
+            return None
+        boxes, rides, count = self.boxes, self.rides, len(self.rest)
+        places = places_of(self.record, self.large)
+
+        def join(box: Any) -> Any:
+            if type(box) is boxes.loose:
+                frame = encode(put_back(_decode(box.frame), places, box.beside))
+                return boxes.loose(box.codec, frame, box.riders)
+            frame = joined(box.frame, count, box.beside)
+            return boxes.riding(box.codec, frame, box.riders) if rides else boxes.packed(box.codec, frame)
+
+        return join
+
     def _write_seal(self, name: str) -> None:
         writer, record = self.writer, self.record
         self.local = writer.names.nested()
-        values = {field: self.local.unique(field) for field in self.checked}
+        values = {field: self.local.unique(field) for field in self.packed}
         with writer.block(f"def {name}(message)"):
             with writer.block("try"):
                 for field, local in values.items():
                     writer.line(f"{local} = message.{field}")
                 if self.check:
-                    for field, shape in self.checked.items():
+                    for field, shape in self.packed.items():
                         if field not in self.loose:
                             self._check(shape, values[field], strict=False)
                 self._refuse_if(" or ".join(self._more_in(record, "message")))
-                values |= {field: f"message.{field}" for field in self.riding if field not in values}
                 if self.large:
                     with writer.block(
                         f"if {' or '.join(self._is_large(field, values) for field in self.large)}"
                     ):
-                        writer.line(f"return {self._box(self.large, values)}")
-                writer.line(f"return {self._box(self.riding, values)}")
+                        self._write_box(self.rest, values, self.large)
+                self._write_box(self.packed, values)
             with writer.block("except Exception"):
                 writer.line("pass")
             writer.line("return seal_loosely(message)")
 
     def _is_of_bytes(self, shape: Shape) -> bool:
-        """Whether the values are bytes or None, and nothing else is to be known of them."""
+        """Whether the values are bytes, or bytes and None, and nothing else is to be known of them."""
         kinds = self._told_by_type(shape, strict=False)
-        return kinds is not None and bytes in kinds <= {bytes, type(None)}
+        return kinds in (frozenset({bytes}), frozenset({bytes, type(None)}))
 
     def _is_large(self, field: str, values: Mapping[str, str]) -> str:
-        """The condition under which the bytes of a field go beside the frame."""
+        """The condition under which the bytes of a field are large."""
         value = values[field]
         test = f"len({value}) >= {LARGE}"
-        if not self.check:
-            return f"type({value}) is bytes and {test}"
-        optional = type(None) in (self._told_by_type(self.packed[field], strict=False) or ())
-        return f"{value} is not None and {test}" if optional else test
+        kinds = self._told_by_type(self.packed[field], strict=False) or frozenset()
+        return f"{value} is not None and {test}" if type(None) in kinds else test
 
-    def _box(self, beside: Sequence[str], values: Mapping[str, str]) -> str:
-        """An expression for the box, with some fields beside the frame and all others in it."""
+    def _write_box(
+        self, packed: Iterable[str], values: Mapping[str, str], beside: Iterable[str] = ()
+    ) -> None:
+        """Write the making and the return of a box, with the bytes of some fields beside its frame."""
         writer = self.writer
-        riders = [values[field] for field in beside]
+        riders = [f"message.{field}" for field in self.riding]
         if self.loose:
             writer.line(f"riders = {writer.bind(Riders, 'Riders')}([{', '.join(riders)}])")
-        frame = self._frame(
-            [self._tree(field, values[field]) for field in self.packed if field not in beside]
-        )
+        frame = self._frame([self._tree(field, values[field]) for field in packed])
         if self.loose:
             # The riders are complete only when the frame is made.
             writer.line(f"frame = {frame}")
-            return f"{writer.bind(self.boxes.riding, 'RidingBox')}(codec, frame, tuple(riders))"
+        parts = ["codec", "frame" if self.loose else frame]
+        if self.rides:
+            parts.append("tuple(riders)" if self.loose else self._tuple(riders))
         if beside:
-            return f"{self._box_class(beside)}(codec, {frame}, {self._tuple(riders)})"
-        return f"{writer.bind(self.boxes.packed, 'Box')}(codec, {frame})"
+            parts.append(self._tuple(values[field] for field in beside))
+        if self.rides:
+            kind = writer.bind(self.boxes.riding, "RidingBox")
+        elif beside:
+            kind = writer.bind(self.boxes.large, "LargeBox")
+        else:
+            kind = writer.bind(self.boxes.packed, "Box")
+        writer.line(f"return {kind}({', '.join(parts)})")
 
     def _frame(self, trees: Sequence[str]) -> str:
         """An expression for the frame of some trees."""
@@ -302,11 +317,6 @@ class _Generator:
             case _:
                 return f"{pack}({self._tuple(trees)})"
 
-    def _box_class(self, beside: Sequence[str]) -> str:
-        if beside is self.large:
-            return self.writer.bind(self.boxes.large, "LargeBox")
-        return self.writer.bind(self.boxes.riding, "RidingBox")
-
     def _tree(self, field: str, local: str) -> str:
         shape = self.packed[field]
         if field in self.loose:
@@ -317,65 +327,31 @@ class _Generator:
 
     def _write_open(self, name: str) -> tuple[str, str] | None:
         writer = self.writer
-        if self.riding or self.loose:
-            with self._opening(name):
-                with writer.block(f"if type(box) is {writer.bind(self.boxes.riding, 'RidingBox')}"):
-                    self._write_opened(self.riding)
-            return None
-        decode, build = writer.bind(self._decoder(self.packed), "decode"), self._builder()
-        with self._opening(name):
-            with writer.block(f"if type(box) is {writer.bind(self.boxes.packed, 'Box')}"):
-                writer.line(f"return {build}({decode}(box.frame))")
-            if self.large:
-                with writer.block(f"if type(box) is {writer.bind(self.boxes.large, 'LargeBox')}"):
-                    self._write_opened(self.large)
-        return decode, build
-
-    @contextmanager
-    def _opening(self, name: str) -> Generator[None, None, None]:
-        self.local = self.writer.names.nested()
-        with self.writer.block(f"def {name}(box)"):
-            yield
-            self.writer.line("return open_loosely(box)")
-
-    def _write_opened(self, beside: Sequence[str]) -> None:
-        """Write the opening of a box with some fields beside its frame."""
-        packed = {field: shape for field, shape in self.packed.items() if field not in beside}
-        if beside is self.large:
-            decode = self._decode_the_rest
-        else:
-            decode = self.writer.bind(self._decoder(packed), "decode")
-        self.writer.line("riders = box.riders")
-        self._write_built(f"{decode}(box.frame)" if packed else "", packed, beside)
-
-    @property
-    def beside(self) -> tuple[str, ...]:
-        """The fields whose bytes go beside the frame."""
-        return tuple(name for name in (*self.riding, *self.large) if name in self.checked)
-
-    def write_join(self) -> str | None:
-        """Write what puts the bytes beside a frame into it, for a box that leaves the process."""
-        if not self.large:
-            return None
-        writer, names = self.writer, self.writer.names.nested()
-        name = writer.names.unique(f"join_{self.record.kind.__name__}")
-        packed = [field for field in self.packed if field not in self.large]
-        trees = {field: names.unique(field) for field in packed}
-        writer.line("\n")
+        decode = writer.bind(self._decoder(self.packed), "decode")
+        build = None if self.rides else self._builder()
+        self.local = writer.names.nested()
         with writer.block(f"def {name}(box)"):
-            writer.line("riders = box.riders")
-            if packed:
-                writer.line(f"{', '.join(trees.values())} = {self._decode_the_rest}(box.frame)")
-            riders = {field: f"riders[{place}]" for place, field in enumerate(self.large)}
-            frame = self._frame([{**trees, **riders}[field] for field in self.packed])
-            writer.line(f"return {writer.bind(self.boxes.packed, 'Box')}(codec, {frame})")
-        return name
+            if self.rides:
+                with writer.block(f"if type(box) is {writer.bind(self.boxes.riding, 'RidingBox')}"):
+                    writer.line("riders = box.riders")
+                    if self.large:
+                        with writer.block("if box.beside"):
+                            self._write_opened_with_bytes()
+                    self._write_built(f"{decode}(box.frame)", self.packed)
+            else:
+                with writer.block(f"if type(box) is {writer.bind(self.boxes.packed, 'Box')}"):
+                    writer.line(f"return {build}({decode}(box.frame))")
+                if self.large:
+                    with writer.block(f"if type(box) is {writer.bind(self.boxes.large, 'LargeBox')}"):
+                        self._write_opened_with_bytes()
+            writer.line("return open_loosely(box)")
+        return None if build is None else (decode, build)
 
-    @cached_property
-    def _decode_the_rest(self) -> str:
-        """The name of what decodes a frame without the bytes beside it."""
-        packed = {field: shape for field, shape in self.packed.items() if field not in self.large}
-        return self.writer.bind(self._decoder(packed), "decode_the_rest")
+    def _write_opened_with_bytes(self) -> None:
+        """Write the opening of a box with bytes beside its frame."""
+        self.writer.line("beside = box.beside")
+        decode = self.writer.bind(self._decoder(self.rest), "decode_the_rest")
+        self._write_built(f"{decode}(box.frame)", self.rest, self.large)
 
     def _builder(self) -> str:
         """The name of what makes a message of its tree: the class, where that takes the tree as it is."""
@@ -392,12 +368,12 @@ class _Generator:
         return name
 
     def _write_built(self, tree: str, packed: Mapping[str, Shape], beside: Sequence[str] = ()) -> None:
-        """Write the making of the message of an expression for its tree, and of the riders."""
+        """Write the making of the message of an expression for its tree, and of what is beside that."""
         writer, record = self.writer, self.record
         names = {field: self.local.unique(field) for field in packed}
         straight = all(one.is_straight() for one in packed.values()) and not self.loose
-        splat = len(names) > 1 and straight and not beside
-        if splat and record.style == "struct" and record.positional == len(names):
+        in_order = len(names) > 1 and list(names) == list(record.fields)
+        if in_order and straight and record.style == "struct" and record.positional == len(names):
             writer.line(f"return {writer.bind(record.kind, record.kind.__name__)}(*{tree})")
             return
         if len(names) == 1 and straight:
@@ -406,7 +382,8 @@ class _Generator:
             if names:
                 writer.line(f"{', '.join(names.values())} = {tree}")
             values = {field: self._value(field, local) for field, local in names.items()}
-        values |= {field: f"riders[{place}]" for place, field in enumerate(beside)}
+        values |= {field: f"riders[{place}]" for place, field in enumerate(self.riding)}
+        values |= {field: f"beside[{place}]" for place, field in enumerate(beside)}
         self._write_build(record, [values[field] for field in record.fields])
 
     def _decoder(self, packed: Mapping[str, Shape]) -> Callable[[bytes], Any]:

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
+import msgspec
 
-from orchestra.box import Box, Codec, LargeBox, RidingBox, codec_of
+from orchestra.box import Box, Codec, RidingBox, beside, codec_of
 from orchestra.errors import BoxError, LinkError
 from orchestra.link.exact import KINDS, Tree, Unfit, to_tree
 from orchestra.messages import shown
@@ -57,14 +58,12 @@ def crossing(codec: Codec) -> Codec:
 
 
 def fit_to_cross(box: Box[Any], message: Any) -> Box[Any]:
-    """The box in which a message crosses: large bytes go in the frame.
+    """The box in which a message crosses: its large bytes go in the frame.
 
     Raises `BoxError` where something is beside the frame which cannot cross.
     """
     if type(box) is Box:
         return box
-    if type(box) is LargeBox:
-        return _joined(box, message)
     if box.codec.whole is not None:
         raise BoxError(box.kind, "", f"it would have to leave its process, and {box.codec.whole}", message)
     try:
@@ -72,14 +71,14 @@ def fit_to_cross(box: Box[Any], message: Any) -> Box[Any]:
             to_tree(rider, _address)
     except Unfit as unfit:
         raise BoxError(box.kind, "", f"it would have to leave its process: {unfit}", message) from None
-    return box
+    return _joined(box, message) if beside(box) else box
 
 
 def _joined(box: Box[Any], message: Any) -> Box[Any]:
     assert box.codec.join is not None
     try:
         return box.codec.join(box)
-    except Exception as error:  # msgpack ends at 4 GiB
+    except msgspec.EncodeError as error:  # there are more than 4 GiB
         raise BoxError(box.kind, "", f"msgpack cannot carry it ({error})", message) from error
 
 

@@ -26,6 +26,8 @@ DEPTH = 64
 
 _PLAIN = frozenset({type(None), bool, str, bytes, float})
 _SMALL = range(-(2**63), 2**64)
+_LONG = frozenset({str, bytes})
+_LONGEST = 2**32 - 1
 
 
 class Unfit(Exception):
@@ -46,6 +48,8 @@ def to_tree(value: Any, out: Out = refuse, depth: int = DEPTH) -> Tree:
     """The tree of a value. Raises `Unfit` for a type that has none."""
     kind = type(value)
     if kind in _PLAIN or (kind is int and value in _SMALL):
+        if kind in _LONG and len(value) > _LONGEST:
+            raise Unfit(f"a {kind.__name__} of 4 GiB or more cannot")
         return value
     if depth == 0:
         raise Unfit("it is nested too deep")

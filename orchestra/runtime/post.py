@@ -217,7 +217,11 @@ class Post:
         elif box is not None and way.leaves:
             from orchestra.link.crossing import fit_to_cross
 
-            box = fit_to_cross(box, message)
+            assert way.codec is not None
+            if box.codec.open is not way.codec.open:  # `Box.seal` knows nothing of a subscripted type
+                box = way.codec.seal(box.open())
+            else:
+                box = fit_to_cross(box, message)
         places = []
         for inbox in way.inboxes:
             level = priority

@@ -1,8 +1,10 @@
 """Large bytes go beside the frame: they are the same object afterwards, and count as the rest does."""
 
 import asyncio
+import datetime as dt
 import gc
 import pickle
+import zoneinfo
 from typing import Any
 
 import attrs
@@ -26,8 +28,9 @@ from orchestra import (
     start,
     subsystem,
 )
-from orchestra.box import LargeBox, RidingBox, codec_of
-from orchestra.generate.boxes import LARGE
+from orchestra.box import LargeBox, beside, codec_of
+from orchestra.generate.beside import LARGE
+from orchestra.link.crossing import fit_to_cross
 from tests.box.lanes import boxing, deliver, fan
 from tests.box.strictly import same
 from tests.runtime.players import Bell, Calls, Gated, Knock, within
@@ -58,6 +61,17 @@ class Request(msgspec.Struct):
     number: int
 
 
+class Rows(msgspec.Struct):
+    items: list[Any]
+    data: bytes
+
+
+class Shot(msgspec.Struct):
+    when: dt.datetime
+    data: bytes
+    more: bytes | None = None
+
+
 class Job(msgspec.Struct):
     data: bytes
     reply: Reply[int]
@@ -78,26 +92,51 @@ MESSAGES = [
     Image((3, 4), b"", ["x"], BIG),
     Image((3, 4), BIG, ["x"], BIG + b"2"),
     Scan(1.5, BIG),
-    Trusted(BIG),
+    Request(print, BIG, 1),
+    Rows([1, "x"], BIG),
+    Rows([], BIG),
+    Shot(dt.datetime(2024, 5, 17, tzinfo=zoneinfo.ZoneInfo("Europe/Athens")), BIG),
 ]
+"""Of every kind of box: packed, with riders, with a part that is packed loosely, loose as a whole."""
 
 
 @pytest.mark.parametrize("message", MESSAGES)
 def test_large_bytes_are_not_copied(message: Any) -> None:
     box = Box.seal(message)
-    assert type(box) is LargeBox
     opened = box.open()
     assert same(opened, message)
+    assert BIG not in box.frame
+    assert len(box.frame) + LARGE <= box.size <= len(box.frame) + 2 * LARGE + 1
     for name in codec_of(type(message)).large:
         assert getattr(opened, name) is getattr(message, name)
-    assert BIG not in box.frame
 
 
-@pytest.mark.parametrize("message", [Packet(SMALL), Image((1, 2), SMALL, [], SMALL), Scan(1.0, SMALL)])
+@pytest.mark.parametrize("message", MESSAGES)
+def test_they_can_be_joined_to_the_frame(message: Any) -> None:
+    box, join = Box.seal(message), codec_of(type(message)).join
+    assert join is not None
+    joined = join(box)
+    assert same(joined.open(), message)
+    assert BIG in joined.frame
+    assert joined.size == len(joined.frame) > box.size
+    assert joined != box
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Packet(SMALL),
+        Image((1, 2), SMALL, [], SMALL),
+        Scan(1.0, SMALL),
+        Request(print, SMALL, 1),
+        Rows([1], SMALL),
+        Shot(dt.datetime(2024, 5, 17, fold=1), SMALL),
+    ],
+)
 def test_small_bytes_are_in_the_frame(message: Any) -> None:
     box = Box.seal(message)
-    assert type(box) is Box
     assert SMALL in box.frame
+    assert box.size == len(box.frame)
     assert same(box.open(), message)
 
 
@@ -118,16 +157,6 @@ def test_bytes_within_other_values_are_in_the_frame() -> None:
     assert codec_of(Album).large == ()
 
 
-def test_beside_what_rides_bytes_always_ride() -> None:
-    message = Request(print, b"small", 1)
-    box = Box.seal(message)
-    assert type(box) is RidingBox
-    assert box.riders == (print, b"small")
-    assert same(box.open(), message)
-    assert codec_of(Request).large == ("data",)
-    assert codec_of(Request).join is None
-
-
 @pytest.mark.parametrize("kind", [Packet, Request, Image, Scan])
 def test_what_only_resembles_bytes_is_refused_all_the_same(kind: Any) -> None:
     class More(bytes): ...
@@ -138,25 +167,25 @@ def test_what_only_resembles_bytes_is_refused_all_the_same(kind: Any) -> None:
             Box.seal(kind(*fields[kind]))
 
 
-def test_bytes_that_are_trusted_and_are_none_do_not_go_beside_the_frame() -> None:
-    message: Any = Trusted(bytearray(BIG))  # type: ignore[arg-type]  # it is wrong
+@pytest.mark.parametrize("data", [BIG, bytearray(BIG)])
+def test_what_is_trusted_to_be_bytes_is_copied(data: Any) -> None:
+    message = Trusted(data)
     box = Box.seal(message)
-    message.data[0] = 1
+    assert box.size == len(box.frame) > LARGE
     assert box.open().data == BIG
+    assert box.open().data is not data
 
 
-def test_a_message_that_is_packed_value_by_value_keeps_its_bytes() -> None:
-    class Odd(msgspec.Struct):
-        data: bytes
-        stamp: float | str
-
-    class Text(str):
-        __slots__ = ()
-
-    for message in (Odd(BIG, 1.5), Odd(BIG, "x")):
-        assert same(Box.seal(message).open(), message)
-    with pytest.raises(BoxError, match="stamp"):
-        Box.seal(Odd(BIG, Text("x")))
+def test_of_bytes_that_are_too_many_for_msgpack_only_a_box_that_leaves_knows() -> None:
+    try:
+        huge = bytes(2**32)
+    except MemoryError:
+        pytest.skip("there is not so much memory")
+    message = Packet(huge)
+    box = Box.seal(message)
+    assert box.open().data is huge
+    with pytest.raises(BoxError, match="Packet cannot be boxed: msgpack cannot carry it"):
+        fit_to_cross(box, message)
 
 
 @given(st.integers(0, 2 * LARGE), st.none() | st.integers(0, 2 * LARGE), st.lists(st.text(max_size=3)))
@@ -187,8 +216,22 @@ def test_boxes_with_bytes_beside_them_are_values() -> None:
         first.riders = ()  # type: ignore[attr-defined]
 
 
-def test_the_collector_has_nothing_to_see_in_them() -> None:
-    assert not gc.is_tracked(Box.seal(Packet(BIG)))
+def test_boxes_with_riders_and_bytes_have_hashes_of_their_own() -> None:
+    boxes = {Box.seal(Request(None, BIG + b"%d" % n, 1)) for n in range(100)}
+    assert len({hash(box) for box in boxes}) == len(boxes) == 100
+
+
+def test_the_collector_does_not_keep_an_eye_on_them() -> None:
+    box = Box.seal(Packet(BIG))
+    gc.collect()
+    assert not gc.is_tracked(box)
+    assert not gc.is_tracked(beside(box))
+
+
+def test_bytes_that_ride_for_another_reason_have_no_size() -> None:
+    assert Box.seal(Request(bytes(1000), b"", 1)).size < 10
+    assert Box.seal(Rows([bytes(1000)], b"")).size < 10
+    assert Box.seal(bytes(1000)).size == 0
 
 
 @pytest.mark.parametrize("size", [0, LARGE - 1, LARGE, 1029])
@@ -260,7 +303,8 @@ def test_they_count_in_the_capacity_in_bytes() -> None:
                 await asyncio.sleep(0)
             assert running.try_send(Packet(BIG))
             assert running.try_send(Request(print, BIG, 1))
-            assert running.meters()["sink"].bytes == 2 * LARGE + 1
+            assert running.try_send(Request(bytes(10_000), b"", 1))
+            assert running.meters()["sink"].bytes == 2 * LARGE + 1 + 4
             with pytest.raises(TooLarge, match=f"a box of {3 * LARGE + 1} bytes"):
                 running.try_send(Packet(bytes(3 * LARGE + 1)))
             sink.gate.set()

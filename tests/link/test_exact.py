@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestra.link import exact
 from orchestra.link.exact import Unfit, from_tree, to_tree
 
 ZONES = st.one_of(
@@ -104,6 +105,14 @@ def test_examples(value: Any) -> None:
 def test_everything_else_cannot_cross(value: Any) -> None:
     with pytest.raises(Unfit):
         to_tree(value)
+
+
+def test_what_msgpack_has_no_length_for_cannot_cross(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "_LONGEST", 3)
+    assert to_tree([b"abc", "abc"]) == ["list", b"abc", "abc"]
+    for value in (b"abcd", "abcd"):
+        with pytest.raises(Unfit, match="of 4 GiB or more cannot"):
+            to_tree([value])
 
 
 def test_a_circle_cannot_cross() -> None:

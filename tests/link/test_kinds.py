@@ -5,8 +5,9 @@ import datetime as dt
 import zoneinfo
 from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import Any, Never
+from typing import Any, Generic, Never, TypeVar
 
+import attrs
 import msgspec
 import pytest
 
@@ -32,6 +33,8 @@ from orchestra import (
     subsystem,
 )
 from tests.link.fabric import Network, until
+
+T = TypeVar("T")
 
 
 def run(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
@@ -399,6 +402,16 @@ class Packet(msgspec.Struct, frozen=True):
     data: bytes
 
 
+class Tree(msgspec.Struct, frozen=True):
+    branches: "list[Tree]"
+    data: bytes
+
+
+class Shot(msgspec.Struct, frozen=True):
+    when: dt.datetime
+    data: bytes
+
+
 class Weigh(msgspec.Struct, frozen=True):
     data: bytes
     reply: Reply[int]
@@ -417,19 +430,20 @@ class Scales(Actor):
 
 @orchestra(signal=Flag, event=Flag, boxed_messages=True)
 class Weighing:
-    source: Source = subsystem(sends=[Blob, Packet, Weigh])
+    source: Source = subsystem(sends=[Blob, Packet, Tree, Shot, Weigh])
     here: Scales = subsystem(consumes=Never, subscribes=[Blob])
-    far: Scales = subsystem(consumes=Packet | Weigh, subscribes=[Blob])
+    far: Scales = subsystem(consumes=Packet | Tree | Shot | Weigh, subscribes=[Blob])
 
 
 @run
 async def test_large_bytes_cross_in_the_frame() -> None:
     network = Network()
     here, far = Scales(), Scales()
+    when = dt.datetime(2024, 5, 17, tzinfo=zoneinfo.ZoneInfo("Europe/Athens"))
     messages: list[Any] = [
         kind(*more, bytes(size))
         for size in (3, 256, 5_000, 300_000)
-        for kind, more in ((Blob, (size,)), (Packet, ()))
+        for kind, more in ((Blob, (size,)), (Packet, ()), (Tree, ([Tree([], b"x")],)), (Shot, (when,)))
     ]
     remote = Weighing(source=Remote(replicas="any"), here=Remote(), far=far)
     near = Weighing(source=Source(), here=here, far=Remote())
@@ -446,6 +460,31 @@ async def test_large_bytes_cross_in_the_frame() -> None:
         twice = [message for message in messages for _ in range(2)]
         assert far.got == twice
         assert here.got == [message for message in twice if isinstance(message, Blob)]
+
+
+@attrs.frozen
+class Sheet(Generic[T]):
+    content: T
+
+
+@orchestra(signal=Flag, event=Flag, boxed_messages=True)
+class Press:
+    source: Source = subsystem(sends=[Sheet[bytes]])
+    far: Scales = subsystem(consumes=Sheet[bytes])
+
+
+@run
+async def test_a_box_of_a_generic_class_that_was_made_ahead_crosses() -> None:
+    network, far = Network(), Scales()
+    remote = Press(source=Remote(replicas="any"), far=far)
+    near = Press(source=Source(), far=Remote())
+    async with (
+        start(remote, link=network.link("far")),
+        start(near, link=network.link("near")) as running,
+    ):
+        for size in (3, 300):
+            await running.send(Box.seal(Sheet(bytes(size))))
+        await until(lambda: far.got == [Sheet(bytes(3)), Sheet(bytes(300))])
 
 
 def test_remote_says_what_makes_no_sense() -> None:
