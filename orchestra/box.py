@@ -1,7 +1,6 @@
 """Boxes: a packed private copy of a message, in place of the message, while it waits in a lane."""
 
 import sys
-import types
 import weakref
 from collections.abc import Callable, Mapping
 from typing import (
@@ -17,12 +16,12 @@ from typing import (
     overload,
 )
 
-import attrs
 import msgspec
 
 from orchestra.errors import DeclarationError
 from orchestra.generate.beside import Beside
 from orchestra.generate.boxes import BoxClasses, generate
+from orchestra.generate.codec import Codec
 from orchestra.generate.records import why_whole
 from orchestra.generate.shapes import LIVE
 
@@ -39,43 +38,6 @@ Boxing: TypeAlias = bool | Literal["auto"]
 
 _SWITCH = "__orchestra_boxed__"
 _HELD = "__orchestra_codec__"
-
-
-def _unchanging(rides: Mapping[str, str]) -> Mapping[str, str]:
-    return types.MappingProxyType(dict(rides))
-
-
-@attrs.frozen(eq=False)
-class Codec:
-    """How messages of exactly the class `kind` are packed.
-
-    `seal` and `open` are functions generated for this class, and `source` is their text. `rides`
-    maps each part of a message that always travels by reference to the reason. `whole` is the
-    reason why messages of this class are not packed at all, and None when they are. `mutable` says what of
-    a message could be changed by who holds it, in words, and is None when nothing that is packed can.
-
-    `seal` raises BoxError for a message that would not come back the same, and wants an object of
-    exactly `kind`; `open` gives back an equal object and does not fail.
-
-    A box of the class `Box` itself is opened by `build(decode(box.frame))` too: the generated receivers do
-    that. Both are None where every box has riders. `scalar` is the only field of a message and the exact type
-    of its value, where a box holds just that value, encoded: the generated senders do that by themselves.
-    `large` are the fields whose bytes go beside the frame when they are large; `join` gives a box with all of
-    them in the frame, and is None where there are no such fields.
-    """
-
-    kind: type
-    source: str = attrs.field(repr=False)
-    rides: Mapping[str, str] = attrs.field(converter=_unchanging)
-    whole: str | None
-    mutable: str | None
-    seal: Callable[[Any], "Box[Any]"] = attrs.field(repr=False)
-    open: Callable[["Box[Any]"], Any] = attrs.field(repr=False)
-    decode: Callable[[bytes], Any] | None = attrs.field(default=None, repr=False)
-    build: Callable[[Any], Any] | None = attrs.field(default=None, repr=False)
-    scalar: tuple[str, type] | None = attrs.field(default=None, repr=False)
-    large: tuple[str, ...] = ()
-    join: Callable[["Box[Any]"], "Box[Any]"] | None = attrs.field(default=None, repr=False)
 
 
 class Box(msgspec.Struct, Generic[T_co], frozen=True, gc=False, eq=False):
@@ -96,7 +58,8 @@ class Box(msgspec.Struct, Generic[T_co], frozen=True, gc=False, eq=False):
 
         Raises BoxError, with the path of the field, if the message would not come back the same.
         """
-        return _held_codec(type(message)).seal(message)
+        box: Box[M] = _held_codec(type(message)).seal(message)
+        return box
 
     def open(self) -> T_co:
         """Unpack an equal copy of the message, a new one at each call."""
@@ -292,23 +255,7 @@ def _held_codec(kind: type) -> Codec:
 
 def _make(kind: type, declared: Any, scope: Mapping[str, Any]) -> Codec:
     check = getattr(kind, _SWITCH, (True, True))[1]
-    made = generate(kind, declared, scope, check, _BOXES)
-    codec = Codec(
-        kind,
-        made.source,
-        made.rides,
-        made.whole,
-        made.mutable,
-        made.seal,
-        made.open,
-        made.decode,
-        made.build,
-        made.scalar,
-        made.large,
-        made.join,
-    )
-    made.namespace["codec"] = codec
-    return codec
+    return generate(kind, declared, scope, check, _BOXES)
 
 
 def _importable(kind: type) -> bool:

@@ -6,9 +6,10 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from threading import get_ident
 
-from orchestra.box import Box, Codec
+from orchestra.box import Box
 from orchestra.errors import BoxError
 from orchestra.generate.boxes import encode
+from orchestra.generate.codec import Codec
 from orchestra.generate.names import kind_name, lane_name
 from orchestra.generate.writer import Writer
 from orchestra.overflow import Drop, DropOldest, Overflow

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 
 import attrs
 
-from orchestra.box import BOXES, Box, Codec
+from orchestra.box import BOXES, Box
+from orchestra.generate.codec import Codec
 from orchestra.generate.names import kind_name, lane_name
 from orchestra.generate.outbox import OUTGOING, Codecs
 from orchestra.generate.writer import Writer

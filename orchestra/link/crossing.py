@@ -6,8 +6,9 @@ from typing import Any
 import attrs
 import msgspec
 
-from orchestra.box import Box, Codec, RidingBox, beside, codec_of
+from orchestra.box import Box, RidingBox, beside, codec_of
 from orchestra.errors import BoxError, LinkError
+from orchestra.generate.codec import Codec
 from orchestra.link.exact import KINDS, Tree, Unfit, to_tree
 from orchestra.messages import shown
 from orchestra.plan import Plan
@@ -77,9 +78,10 @@ def fit_to_cross(box: Box[Any], message: Any) -> Box[Any]:
 def _joined(box: Box[Any], message: Any) -> Box[Any]:
     assert box.codec.join is not None
     try:
-        return box.codec.join(box)
+        joined: Box[Any] = box.codec.join(box)
     except msgspec.EncodeError as error:  # there are more than 4 GiB
         raise BoxError(box.kind, "", f"msgpack cannot carry it ({error})", message) from error
+    return joined
 
 
 def _address(value: Any) -> Tree:

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import msgspec
 
-from orchestra.box import Codec
+from orchestra.generate.codec import Codec
 from orchestra.link import wire
 from orchestra.link.credit import Account, Granter
 from orchestra.link.exact import Back

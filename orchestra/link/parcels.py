@@ -6,7 +6,8 @@ from typing import Any, TypeAlias
 import attrs
 import msgspec
 
-from orchestra.box import Box, Codec, LooseBox, RidingBox, codec_of
+from orchestra.box import Box, LooseBox, RidingBox, codec_of
+from orchestra.generate.codec import Codec
 from orchestra.link import wire
 from orchestra.link.exact import Back, Out, from_tree, to_tree
 from orchestra.link.wire import LOOSE, PACKED, RIDING, Kind, Malformed

@@ -11,9 +11,10 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from orchestra.box import BOXES, Box, Codec, codec_of, open_entry
+from orchestra.box import BOXES, Box, codec_of, open_entry
 from orchestra.carrying import reply_fields
 from orchestra.errors import BoxError, Closed, Full, UndeclaredMessage, UndeclaredOverflow
+from orchestra.generate.codec import Codec
 from orchestra.messages import derives
 from orchestra.overflow import POLICIES, Overflow, is_policy, permits
 from orchestra.plan import Plan, Route

@@ -16,8 +16,9 @@ import pytest
 from typing_extensions import TypeAliasType, TypeVarTuple, Unpack
 
 from orchestra import Actor, Context, orchestra, start, subsystem
-from orchestra.box import Box, Codec, boxed, codec_of
+from orchestra.box import Box, boxed, codec_of
 from orchestra.errors import BoxError
+from orchestra.generate.codec import Codec
 from tests.box.strictly import same
 from tests.runtime.players import within
 
