@@ -23,7 +23,9 @@ WAKE = Step(
 )
 TURN = Step(
     "the loop of the turn, and the look at the clock, one message's share",
-    "for more in inbox.course(len(batch)):\n    if more < 0:\n        pass\n    if not full:\n        pass\n"
+    "for more in inbox.course(64, len(batch)):\n"
+    "    if more < 0:\n        pass\n"
+    "    if not full:\n        pass\n"
     f"if monotonic() - scheduler.began >= {SLICE}:\n    pass\n"
     f"if scheduler.budget < {BATCH}:\n    pass",
     each=BATCH,
@@ -32,7 +34,10 @@ TURN = Step(
 SYNCHRONOUS = (
     Step("call its step", "count = nothing()"),
     Step("in context variables of its own", "count = step()", less="count = nothing()"),
-    Step("look for signals and other messages", "if inbox.alert or len(one) != 1:\n    pass"),
+    Step(
+        "look for signals and other messages, before and after",
+        "if inbox.alert or len(one) != 1:\n    pass\nif inbox.alert or queue:\n    pass",
+    ),
     Step("count it", "taken += 1"),
     HANDLE,
 )

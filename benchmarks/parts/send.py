@@ -26,7 +26,7 @@ COUNT = Step("what the handler does: it counts", "actor.left -= 1\nif not actor.
 BATCHES = (
     Step(
         "the loop of a batch, one message's share",
-        "for count in inbox.course(min(budget, len(full))):\n    pass",
+        "for count in inbox.course(budget, len(full)):\n    pass",
         each=BATCH,
     ),
     Step(

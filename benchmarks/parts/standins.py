@@ -39,6 +39,7 @@ class Turns:
     awake: bool = True
     began: float = 1e18  # so that the time is never up
     budget: int = BATCH
+    left: Callable[[], int] = iter(COURSE[1:]).__length_hint__  # type: ignore[attr-defined]  # as there
 
     def more(self) -> int:
         if self.ready or monotonic() - self.began >= SLICE:
@@ -68,8 +69,11 @@ class Inbox:
     def by_priority(self) -> dict[Priority, Lane]:
         return {Priority.NORMAL: self.lanes[0]}
 
-    def course(self, count: int) -> list[int]:
-        self._course = course = COURSE[:count]
+    def course(self, most: int, queued: int) -> list[int]:
+        (lane,) = self.lanes
+        if queued > lane.peak:  # noqa: PLR1730  # as in the library
+            lane.peak = queued
+        self._course = course = COURSE[: queued if queued < most else most]  # noqa: FURB136  # likewise
         return course
 
     def more(self) -> int:

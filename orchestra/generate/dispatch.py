@@ -1,7 +1,7 @@
 """The dispatch of an Actor: which method gets a message, and whether anything has to be awaited.
 
 An Actor whose `on_signal`, `deadline_passed` and handlers are all plain functions is served by `work`, a
-function that handles up to a budget of messages and returns what is left of it. Otherwise it is served by
+function that handles up to a budget of messages and returns how many more than one. Otherwise it is served by
 `serve`, a coroutine that parks when there is nothing to take. It is a generator: to yield costs a quarter of
 what an `await` does.
 """

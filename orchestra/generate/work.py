@@ -3,10 +3,8 @@
 It handles up to a budget of messages and returns how many more than one. For one lane, into which no thread
 puts, there are two functions: `work` handles the one message that has come, as where single messages go to
 and fro, and leaves anything else to `batch`. Nobody else runs meanwhile, and what a handler does to the inbox
-that concerns them, the inbox tells: by its `alert`, and by cutting the course of the batch short. While
-`work` calls the handler the inbox is idle already, so that what comes meanwhile makes `work` ready again.
-What it seldom needs is found in the inbox: each name that a function has from around it costs time at every
-call.
+that concerns them, the inbox tells: by its `alert`, and by cutting the course of the batch short. What `work`
+seldom needs is found in the inbox: each name that a function has from around it costs time at every call.
 """
 
 from orchestra.generate.handling import Handling
@@ -43,12 +41,14 @@ def _write_single(writer: Writer, handling: Handling, receipt: Receipt) -> None:
             writer.line("return inbox.batch()")
         writer.line(f"message = {name}_queue.popleft()")
         writer.line(f"{name}_taken += 1")
-        writer.line("inbox.idle = True")
         with writer.block("try"):
             write_open(writer, receipt)
             handling.write_message(writer)
         with writer.block("except BaseException as error"):
             writer.line("return inbox.broke(error, message)")
+        with writer.block(f"if inbox.alert or {name}_queue"):
+            writer.line("return inbox.batch() + 1")
+        writer.line("inbox.idle = True")
         writer.line("return 0")
 
 
@@ -57,14 +57,15 @@ def _write_batch(writer: Writer, handling: Handling, receipt: Receipt) -> None:
     (lane,) = receipt.lanes
     with writer.block("def batch()"):
         write_nonlocal(writer, receipt)
-        writer.line("message, count, budget = None, 0, inbox.scheduler.budget")
+        writer.line("message, count = None, 0")
+        writer.line("budget = whole = inbox.scheduler.left() + 1")
         with writer.block("try"):
             with writer.block("while True"):
                 handling.write_signals_first(writer)
                 with writer.block(f"if not {name}_queue"):
                     writer.line("break")
                 _write_more(writer)
-                with writer.block(f"for count in inbox.course(min(budget, len({name}_queue)))"):
+                with writer.block(f"for count in inbox.course(budget, len({name}_queue))"):
                     writer.line(f"message = {name}_queue.popleft()")
                     if not isinstance(lane.overflow, Block):
                         with writer.block(f"if {name}.pressed"):
@@ -85,14 +86,14 @@ def _write_batch(writer: Writer, handling: Handling, receipt: Receipt) -> None:
             writer.line("part.served()")
         with writer.block("else"):
             writer.line("inbox.idle = True")
-        writer.line("return inbox.scheduler.budget - budget")
+        writer.line("return whole - budget - 1")
 
 
 def _write_any(writer: Writer, handling: Handling, receipt: Receipt) -> None:
     """Write the step for several lanes, or for an inbox that threads put into."""
     with writer.block("def work()"):
         write_nonlocal(writer, receipt)
-        writer.line("budget = inbox.scheduler.budget")
+        writer.line("budget = whole = inbox.scheduler.left() + 1")
         write_count(writer, receipt, begin=True)
         with writer.block("try"):
             with writer.block("while budget" if receipt.shared else "while True"):
@@ -110,7 +111,7 @@ def _write_any(writer: Writer, handling: Handling, receipt: Receipt) -> None:
             writer.line("return part.broke(error, message)")
         write_count(writer, receipt, begin=False)
         write_relief(writer, receipt)
-        with writer.block("if not budget"):
+        with writer.block(f"if {_more_to_do(receipt)}"):
             writer.line("part.again()")
         with writer.block("elif inbox.over"):
             writer.line("part.served()")
@@ -120,7 +121,14 @@ def _write_any(writer: Writer, handling: Handling, receipt: Receipt) -> None:
         else:
             with writer.block("else"):
                 writer.line("inbox.idle = True")
-        writer.line("return inbox.scheduler.budget - budget")
+        writer.line("return whole - budget - 1")
+
+
+def _more_to_do(receipt: Receipt) -> str:
+    """The condition under which there is more to do; who hears of the relief may have sent something."""
+    if receipt.shared or receipt.fairness is not None:
+        return "not budget"
+    return " or ".join(["signals", *(f"{name}_queue" for name in receipt.names)])
 
 
 def _write_more(writer: Writer) -> None:

@@ -304,9 +304,12 @@ class Inbox:
                 self._listeners = Short()
             await self._wait_in(self._listeners)
 
-    def course(self, count: int) -> list[int]:
-        """The numbers of the messages to take in a row: to `count` or less, until something interrupts."""
-        self._course = course = COURSE[:count]
+    def course(self, most: int, queued: int) -> list[int]:
+        """The numbers of the messages to take in a row from the only lane, until something interrupts."""
+        (lane,) = self.lanes
+        if queued > lane.peak:  # noqa: PLR1730  # a call of max() or min() takes longer, each batch
+            lane.peak = queued
+        self._course = course = COURSE[: queued if queued < most else most]  # noqa: FURB136  # likewise
         return course
 
     def interrupt(self) -> None:

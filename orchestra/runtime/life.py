@@ -191,8 +191,6 @@ class Life:
         self._broke = error
         for lane in inbox.lanes:
             lane.relieve()
-        if self._plain:
-            self._rest_from_work()
         self.go_on()
 
     # inside
@@ -248,14 +246,10 @@ class Life:
 
     def _serve_no_more(self) -> None:
         """The strand goes on, perhaps because it was cancelled: no plain function is called any more."""
-        self._rest_from_work()
-        self._part.inbox.work = self.strand.step
-
-    def _rest_from_work(self) -> None:
-        """Nothing is taken, although the handler that runs may have made itself ready again."""
         inbox = self._part.inbox
         assert inbox.work is not None
         self._scheduler.discard(inbox.work)
+        inbox.work = self.strand.step
         inbox.idle = False
 
     async def _call_hook(self, name: str) -> None:

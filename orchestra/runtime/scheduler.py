@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from orchestra.runtime.strand import Strand
 
 Step = Callable[[], int]
-"""It handles a message and returns 0, or more of them and returns how many more at least."""
+"""It handles messages, up to a budget, and returns how many more than one; 0 or less where not more."""
 
 SLICE = 0.002
 """Seconds after which a callback gives the loop back."""
@@ -39,11 +39,13 @@ class Scheduler:
     """
 
     __slots__ = (
+        "_course",
         "_later",
         "_loop",
         "awake",
         "began",
         "budget",
+        "left",
         "on_begin",
         "on_rest",
         "ready",
@@ -55,6 +57,9 @@ class Scheduler:
         self._loop = loop
         self.thread = get_ident()
         self.budget = 1
+        self._course: list[int] = []
+        self.left: Callable[[], int] = self._course.__len__
+        """Gives how many messages may follow that of the present step until the clock is looked at."""
         self.ready: deque[Step] = deque()
         self._later: deque[Step] = deque()
         self.awake = False
@@ -102,6 +107,7 @@ class Scheduler:
         """
         if self.ready or monotonic() - self.began >= SLICE:
             return 0
+        self._course.clear()  # the turn is to look at the clock after this step
         if self.budget < BUDGET:
             self.budget *= 2
         return self.budget
@@ -127,9 +133,11 @@ class Scheduler:
         self._recall()
         try:
             while ready or self._recall():
-                course = COURSE[: self.budget]
-                for _ in course:
-                    if more := following()():
+                course = self._course = COURSE[: self.budget]
+                steps = iter(course)
+                self.left = steps.__length_hint__  # type: ignore[attr-defined]  # that of a list has it
+                for _ in steps:
+                    if (more := following()()) > 0:
                         del course[-more:]
                     if not (ready or self._recall()):
                         break

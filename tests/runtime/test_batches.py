@@ -110,6 +110,37 @@ def test_no_message_follows_the_end_and_the_others_are_dead_letters(size: int, e
     ]
 
 
+@pytest.mark.parametrize("size", [1, 2, 70])
+def test_a_stop_begins_when_the_handler_has_returned_whoever_is_ready(size: int) -> None:
+    worker, letters = Does(0, lambda worker, ctx: ctx.stop()), list[DeadLetter]()
+    other = Does(-1, lambda worker, ctx: None)
+
+    async def main() -> None:
+        async with start(App(worker=worker, other=other), dead_letters=letters.append) as running:
+            await asyncio.sleep(0.01)
+            running._ensemble.scheduler.budget = 64  # as it is when all are quick
+            for n in range(size):
+                running.try_send(Job(n))
+            for _ in range(100):
+                running.try_send(Note())
+            await running.wait()
+
+    within(10, main())
+    assert worker.got == [Job(0)]
+    assert other.got == []
+    assert len(letters) == size - 1 + 100
+
+
+@pytest.mark.parametrize("size", [5, 40, 64, 150])
+def test_the_meters_tell_the_longest_that_the_queue_was(size: int) -> None:
+    def burst(worker: Any, ctx: Any) -> None:
+        for n in range(size):
+            ctx.try_send(Job(1000 + n))
+
+    _, meters = run(Does(0, burst), 1)
+    assert max(lane.peak for lane in meters.lanes.values()) >= size
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_what_it_sends_to_itself_comes_last(size: int) -> None:
     worker = Does(0, lambda worker, ctx: ctx.try_send(Job(1000)))

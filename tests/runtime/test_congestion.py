@@ -27,7 +27,7 @@ from orchestra import (
 )
 from orchestra.runtime.pressure import Congestion
 from tests.runtime.clockwork import run
-from tests.runtime.players import Awaits, Bell, Calls, Gated, Job, Knock, Note, Runs, alone, turns
+from tests.runtime.players import Awaits, Bell, Calls, Gated, Job, Knock, Note, Runs, alone, turns, within
 
 HIGH, NORMAL = Priority.HIGH, Priority.NORMAL
 
@@ -756,3 +756,31 @@ def test_an_unconfigured_program_prints_nothing() -> None:
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("levels", [[Priority.NORMAL], [Priority.HIGH, Priority.NORMAL]])
+def test_what_is_sent_as_a_lane_recovers_wakes_its_receiver(levels: list[Priority]) -> None:
+    """The hook is called while the receiver comes to rest."""
+
+    @orchestra(signal=Bell, event=Knock)
+    class Hooked:
+        sink: Calls = subsystem(consumes=Job, message_capacity=1, priorities=levels)
+
+    async def main() -> None:
+        sink = Calls()
+
+        def send_more(lane: Any) -> None:
+            if not lane.congested:
+                running.try_send(Job(100))
+
+        async with start(Hooked(sink=sink), on_congestion=send_more) as running:
+            await asyncio.sleep(0)
+            running.try_send(Job(0))
+            assert not await running.send(Job(1), overflow=Drop(wait_before_drop=0))
+            await asyncio.sleep(0.05)
+            inbox = running._ensemble.inboxes["sink"]
+            assert inbox.idle
+            assert not any(lane.queue for lane in inbox.lanes)
+            assert sink.got == [Job(0), Job(100)]
+
+    within(10, main())

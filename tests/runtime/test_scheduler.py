@@ -159,6 +159,39 @@ def test_a_step_goes_on_only_while_nobody_else_is_ready_and_there_is_time(
         assert given == [2, 4, 0, 0]
 
 
+def test_no_more_than_a_budget_is_handled_between_two_looks_at_the_clock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    handled, clock, between = 0, 0.0, list[int]()
+
+    def look() -> float:
+        nonlocal handled
+        between.append(handled)
+        handled = 0
+        return clock
+
+    monkeypatch.setattr(module, "monotonic", look)
+    with clockwork() as loop:
+        scheduler, total = Scheduler(loop), 0
+
+        def step(wanted: int) -> Callable[[], int]:
+            def run() -> int:
+                nonlocal clock, handled, total
+                number = min(wanted, scheduler.left() + 1)
+                handled, total, clock = handled + number, total + number, clock + 1e-7 * number
+                if total < 20_000:
+                    scheduler.add(run)
+                return number - 1
+
+            return run
+
+        for wanted in (1, 7, 1, 64, 20, 1):
+            scheduler.add(step(wanted))
+        loop.settle()
+        assert total >= 20_000
+        assert max(between) == BUDGET
+
+
 def test_an_error_in_a_step_leaves_the_other_steps_alone() -> None:
     with clockwork() as loop:
         scheduler, ran = Scheduler(loop), list[str]()
@@ -412,13 +445,22 @@ def test_two_busy_subsystems_of_one_orchestra_get_equal_shares() -> None:
             ctx.try_send(Other(message.hops + 1))
 
     async def main() -> None:
-        app = app_of(left=SyncSelf(), right=Right())
+        handled = 0
+
+        class Left(SyncSelf):
+            def handle(self, ctx: Context[Ping, Ping, Any], message: Ping) -> None:
+                nonlocal handled
+                handled += 1
+                super().handle(ctx, message)
+
+        app = app_of(left=Left(), right=Right())
         async with start(app, dead_letters=lambda _: None) as running:
             for _ in range(50):  # one of them has far more to do
                 running.try_send(Ping())
             running.try_send(Other())
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.2)
             assert app.right.hops > 100
+            assert app.right.hops > 0.3 * handled
 
     asyncio.run(main())
 

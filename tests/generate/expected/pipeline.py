@@ -166,16 +166,19 @@ def counter_worker(inbox, ctx, actor, part):
             return inbox.batch()
         message = normal_queue.popleft()
         normal_taken += 1
-        inbox.idle = True
         try:
             handle(ctx, message)
         except BaseException as error:
             return inbox.broke(error, message)
+        if inbox.alert or normal_queue:
+            return inbox.batch() + 1
+        inbox.idle = True
         return 0
 
     def batch():
         nonlocal normal_taken
-        message, count, budget = None, 0, inbox.scheduler.budget
+        message, count = None, 0
+        budget = whole = inbox.scheduler.left() + 1
         try:
             while True:
                 if signals:
@@ -188,7 +191,7 @@ def counter_worker(inbox, ctx, actor, part):
                     budget = inbox.more()
                     if not budget:
                         break
-                for count in inbox.course(min(budget, len(normal_queue))):
+                for count in inbox.course(budget, len(normal_queue)):
                     message = normal_queue.popleft()
                     handle(ctx, message)
                 normal_taken += count
@@ -205,7 +208,7 @@ def counter_worker(inbox, ctx, actor, part):
             part.served()
         else:
             inbox.idle = True
-        return inbox.scheduler.budget - budget
+        return whole - budget - 1
 
     inbox.batch, inbox.broke = batch, part.broke
 

@@ -449,7 +449,7 @@ def counter_worker(inbox, ctx, actor, part):
 
     def work():
         nonlocal normal_taken
-        budget = inbox.scheduler.budget
+        budget = whole = inbox.scheduler.left() + 1
         allowed = budget
         try:
             while budget:
@@ -475,7 +475,7 @@ def counter_worker(inbox, ctx, actor, part):
             part.served()
         elif not inbox.sleeps():
             part.again()
-        return inbox.scheduler.budget - budget
+        return whole - budget - 1
 
     def taken():
         return (normal_taken,)

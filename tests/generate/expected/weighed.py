@@ -235,7 +235,6 @@ def keeper_worker(inbox, ctx, actor, part):
             return inbox.batch()
         message = normal_queue.popleft()
         normal_taken += 1
-        inbox.idle = True
         try:
             if type(message) is Box and message.codec is codec_Parcel:
                 message = build_Parcel(decode_Parcel(message.frame))
@@ -250,11 +249,15 @@ def keeper_worker(inbox, ctx, actor, part):
                 part.handle_other(ctx, message)
         except BaseException as error:
             return inbox.broke(error, message)
+        if inbox.alert or normal_queue:
+            return inbox.batch() + 1
+        inbox.idle = True
         return 0
 
     def batch():
         nonlocal normal_taken
-        message, count, budget = None, 0, inbox.scheduler.budget
+        message, count = None, 0
+        budget = whole = inbox.scheduler.left() + 1
         try:
             while True:
                 if signals:
@@ -269,7 +272,7 @@ def keeper_worker(inbox, ctx, actor, part):
                     budget = inbox.more()
                     if not budget:
                         break
-                for count in inbox.course(min(budget, len(normal_queue))):
+                for count in inbox.course(budget, len(normal_queue)):
                     message = normal_queue.popleft()
                     if normal.pressed:
                         normal.relieve()
@@ -298,7 +301,7 @@ def keeper_worker(inbox, ctx, actor, part):
             part.served()
         else:
             inbox.idle = True
-        return inbox.scheduler.budget - budget
+        return whole - budget - 1
 
     inbox.batch, inbox.broke = batch, part.broke
 
@@ -471,7 +474,6 @@ def log_worker(inbox, ctx, actor, part):
             return inbox.batch()
         message = normal_queue.popleft()
         normal_taken += 1
-        inbox.idle = True
         try:
             if type(message) is Box and message.codec is codec_Parcel:
                 message = build_Parcel(decode_Parcel(message.frame))
@@ -480,11 +482,15 @@ def log_worker(inbox, ctx, actor, part):
             handle(ctx, message)
         except BaseException as error:
             return inbox.broke(error, message)
+        if inbox.alert or normal_queue:
+            return inbox.batch() + 1
+        inbox.idle = True
         return 0
 
     def batch():
         nonlocal normal_taken
-        message, count, budget = None, 0, inbox.scheduler.budget
+        message, count = None, 0
+        budget = whole = inbox.scheduler.left() + 1
         try:
             while True:
                 if signals:
@@ -497,7 +503,7 @@ def log_worker(inbox, ctx, actor, part):
                     budget = inbox.more()
                     if not budget:
                         break
-                for count in inbox.course(min(budget, len(normal_queue))):
+                for count in inbox.course(budget, len(normal_queue)):
                     message = normal_queue.popleft()
                     if type(message) is Box and message.codec is codec_Parcel:
                         message = build_Parcel(decode_Parcel(message.frame))
@@ -518,7 +524,7 @@ def log_worker(inbox, ctx, actor, part):
             part.served()
         else:
             inbox.idle = True
-        return inbox.scheduler.budget - budget
+        return whole - budget - 1
 
     inbox.batch, inbox.broke = batch, part.broke
 
