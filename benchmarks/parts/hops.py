@@ -23,7 +23,7 @@ WAKE = Step(
 )
 TURN = Step(
     "the loop of the turn, and the look at the clock, one message's share",
-    "for more in inbox.course(64, len(batch)):\n"
+    f"for more in inbox.course({BATCH}, len(batch)):\n"
     "    if more < 0:\n        pass\n"
     "    if not full:\n        pass\n"
     f"if monotonic() - scheduler.began >= {SLICE}:\n    pass\n"

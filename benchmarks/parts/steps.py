@@ -10,6 +10,7 @@ import attrs
 from benchmarks.floor import clock
 from benchmarks.messages import U8
 from benchmarks.parts import names
+from benchmarks.parts.standins import BATCH
 
 REPEATS = 3
 
@@ -38,7 +39,7 @@ def made({names}):
     {header} timed(numbers):
         nonlocal taken, left
         message, kind, priority, overflow = U8(7), U8, None, None
-        value, number, budget, count, awaited = 7, 1000, 64, 0, parked
+        value, number, budget, count, awaited = 7, 1000, {batch}, 0, parked
         began = clock()
         for _ in numbers:
             {code}
@@ -51,6 +52,7 @@ def made({names}):
 def _timed(code: str, known: dict[str, Any]) -> Timed:
     text = _AROUND.format(
         names=", ".join(known),
+        batch=BATCH,
         header="@coroutine\n    def" if "yield" in code else "async def",
         code=code.replace("\n", "\n            "),
     )

@@ -91,7 +91,7 @@ def _loosely(
     record: Record, large: Sequence[str], namespace: Mapping[str, Any], boxes: BoxClasses
 ) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """The functions that seal and open by the shapes alone."""
-    places = places_of(record, large)
+    places = _places_of(record, large)
 
     def seal_loosely(message: Any) -> Any:
         riders = Riders()
@@ -111,7 +111,7 @@ def _loosely(
     return seal_loosely, open_loosely
 
 
-def places_of(record: Record, fields: Sequence[str]) -> list[int]:
+def _places_of(record: Record, fields: Sequence[str]) -> list[int]:
     """Where some fields stand in the tree of a record."""
     return [place for place, name in enumerate(record.fields) if name in fields]
 
@@ -167,7 +167,7 @@ class _Generator(Trees):
         if not self.large:
             return None
         boxes, rides, count = self.boxes, self.rides, len(self.rest)
-        places = places_of(self.record, self.large)
+        places = _places_of(self.record, self.large)
 
         def join(box: Any) -> Any:
             if type(box) is boxes.loose:

@@ -220,7 +220,8 @@ def _write_case(writer: Writer, plan: Plan, codecs: Codecs, route: Route, mode: 
             _write_check(writer, lane, entry)
         else:
             with _held(writer, plan, receiver):
-                if _is_woken_here(plan, receiver):
+                woken_here = _is_woken_here(plan, receiver)
+                if woken_here:
                     # An Actor that is idle has nothing in its lanes.
                     with writer.block(f"if {receiver}_inbox.idle and {lane}.room"):
                         writer.line(f"{queue}.append({entry})")
@@ -228,7 +229,7 @@ def _write_case(writer: Writer, plan: Plan, codecs: Codecs, route: Route, mode: 
                         writer.line("return True")
                 with writer.block(f"if len({queue}) < {lane}.room"):
                     writer.line(f"{queue}.append({entry})")
-                    if not _is_woken_here(plan, receiver):
+                    if not woken_here:
                         _write_wake(writer, receiver)
                     writer.line("return True")
                 _write_quick_refusal(writer, subsystem, lane)

@@ -25,7 +25,6 @@ SLICE = 0.002
 BUDGET = 64
 """Messages between two looks at the clock, at most: that many while handlers are quick."""
 
-
 COURSE: Final = [*range(1, BUDGET + 1)]
 """The numbers of the messages of a budget. A loop over a copy of it ends sooner when that is shortened."""
 

@@ -70,6 +70,24 @@ def run(worker: Does, size: int) -> tuple[list[DeadLetter], Any]:
     return letters, within(10, main())
 
 
+def run_to_failure(worker: Does, size: int) -> tuple[list[DeadLetter], Any]:
+    """As `run`, for a worker that fails at one of them: nothing is ready any more at the end."""
+    letters: list[DeadLetter] = []
+
+    async def main() -> Any:
+        app = App(worker=worker, other=Does(-1, lambda worker, ctx: None))
+        with pytest.raises(OrchestraError):
+            async with start(app, dead_letters=letters.append) as running:
+                await asyncio.sleep(0.01)
+                for n in range(size):
+                    running.try_send(Job(n))
+                await running.wait()
+        assert not running._ensemble.scheduler.ready
+        return running.meters()["worker"]
+
+    return letters, within(10, main())
+
+
 def inbox_of(worker: Any) -> Any:
     return worker.running._ensemble.inboxes["worker"]
 
@@ -155,21 +173,9 @@ def test_a_handler_that_fails_has_counted_its_message(size: int, at: int) -> Non
     def fail(worker: Any, ctx: Any) -> None:
         raise RuntimeError
 
-    worker = Does(at, fail)
-    letters: list[DeadLetter] = []
-
-    async def main() -> Any:
-        app = App(worker=worker, other=Does(-1, lambda worker, ctx: None))
-        with pytest.raises(OrchestraError):
-            async with start(app, dead_letters=letters.append) as running:
-                await asyncio.sleep(0.01)
-                for n in range(size):
-                    running.try_send(Job(n))
-                await running.wait()
-        return running.meters()["worker"]
-
     if at < size:
-        meters = within(10, main())
+        worker = Does(at, fail)
+        letters, meters = run_to_failure(worker, size)
         assert meters.received == at + 1
         assert [letter.message for letter in letters] == [Job(n) for n in range(at, size)]
 
@@ -181,19 +187,8 @@ def send_and_fail(worker: Any, ctx: Any) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_what_a_handler_sends_to_itself_before_it_fails_is_not_handled(size: int) -> None:
-    worker, letters = Does(0, send_and_fail), list[DeadLetter]()
-
-    async def main() -> None:
-        app = App(worker=worker, other=Does(-1, lambda worker, ctx: None))
-        with pytest.raises(OrchestraError):
-            async with start(app, dead_letters=letters.append) as running:
-                await asyncio.sleep(0.01)
-                for n in range(size):
-                    running.try_send(Job(n))
-                await running.wait()
-        assert not running._ensemble.scheduler.ready
-
-    within(10, main())
+    worker = Does(0, send_and_fail)
+    letters, _ = run_to_failure(worker, size)
     assert worker.got == [Job(0)]
     assert [letter.message for letter in letters] == [*(Job(n) for n in range(size)), Job(1000)]
 
