@@ -148,6 +148,11 @@ class SharedLane(Lane):
         for look in watchers or ():
             self._door.post(look)
 
+    def _join(self, entry: Any, *, directly: bool, first: bool = False) -> Ticket:
+        ticket = super()._join(entry, directly=directly, first=first)
+        self.settle()  # a message may have been taken meanwhile, by a receiver that saw nobody wait
+        return ticket
+
     def _mark(self) -> None:
         super()._mark()
         if len(self.queue) < self.capacity:  # a message was taken meanwhile, without the lock
