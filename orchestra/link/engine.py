@@ -518,7 +518,7 @@ class Engine:
         return self.stop_told and any(not each.ending for each in self.circle.here())
 
     def _others_end(self) -> bool:
-        """Whether one that ends may need this process still: to hear its goodbye, or to be linked through it."""
+        """Whether one that ends may need this one still, to hear its goodbye or to be linked through it."""
         return any(each.ending and not each.has_vanished for each in self.circle.here())
 
     def _say_goodbye(self) -> None:
