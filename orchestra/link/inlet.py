@@ -11,7 +11,6 @@ from typing import Any
 import attrs
 import msgspec
 
-from orchestra.generate.codec import Codec
 from orchestra.link import wire
 from orchestra.link.credit import Account, Granter
 from orchestra.link.exact import Back
@@ -19,6 +18,7 @@ from orchestra.link.order import Stream, ahead
 from orchestra.link.parcels import Kinds, opened
 from orchestra.link.peers import Neighbour, State
 from orchestra.link.wire import PACKED, AsksBack, Grants, Header, Kind, LaneNews, Malformed
+from orchestra.packing.codec import Codec
 from orchestra.plan import Plan
 from orchestra.priority import Priority
 from orchestra.runtime.bytelane import ByteLane
