@@ -208,7 +208,7 @@ def main() -> None:
         await running.wait()
 
     try:
-        run(app, serve)
+        run(app, serve, dead_letters=lambda letter: None)  # at the end there are lines for nobody
     except OrchestraError as error:
         if not isinstance(error.__cause__, OSError):
             raise

@@ -83,7 +83,7 @@ class Box(msgspec.Struct, Generic[T_co], frozen=True, gc=False, eq=False):
             type(self) is type(other)
             and self.kind is other.kind
             and self.frame == other.frame
-            and _riders(self) == _riders(other)
+            and _same(_riders(self), _riders(other))
             and beside(self) == beside(other)
         )
 
@@ -143,6 +143,20 @@ def beside(box: Box[Any]) -> Beside:
 
 def _riders(box: Box[Any]) -> tuple[Any, ...]:
     return box.riders if isinstance(box, RidingBox) else ()
+
+
+def _same(ones: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+    """Whether riders are equal; what `==` cannot tell equal, such as an array, is so to itself alone."""
+    return len(ones) == len(others) and all(map(_equal, ones, others))
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    try:
+        return bool(one == other)
+    except Exception:
+        return False
 
 
 def _size(frame: bytes, beside: Beside) -> int:

@@ -47,6 +47,10 @@ def _annotated(kind: type) -> dict[str, Any]:
 
 
 def _may_hold(hint: Hint, seen: set[Any]) -> bool:
+    if (reference := hint.reference) is not None:
+        if reference in seen:
+            return False
+        seen.add(reference)
     hint = hint.resolve()
     found = hint.annotation
     if isinstance(found, Unresolvable):

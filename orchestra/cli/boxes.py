@@ -3,6 +3,8 @@
 import datetime as dt
 import decimal
 import enum
+import functools
+import inspect
 import types
 import typing
 import uuid
@@ -113,9 +115,17 @@ def what_rides(plan: Plan) -> Iterator[str]:
         elif boxed.codec.rides:
             parts = ", ".join(f"{path} ({reason})" for path, reason in boxed.codec.rides.items())
             yield f"{boxed} is boxed, and beside the box travels by reference: {parts}"
+        if boxed.codec.whole is None and (kept := _cached(class_of(boxed.message))):
+            yield f"{boxed} is boxed, and what a cached_property has kept is shared: {', '.join(kept)}"
         if boxed.codec.large:
             large = ", ".join(boxed.codec.large)
             yield f"{boxed} is boxed, and bytes of {LARGE} or more are not copied: {large}"
+
+
+def _cached(kind: type) -> list[str]:
+    """The properties of a class whose values its objects keep in their `__dict__`."""
+    found = inspect.getmembers_static(kind, lambda one: isinstance(one, functools.cached_property))
+    return [name for name, _ in found]
 
 
 def what_boxes_cost(plan: Plan) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
 from orchestra.packing.conditions import Conditions
+from orchestra.packing.shapes.choices import Member
 from orchestra.packing.shapes.containers import Many, Row, Table
 from orchestra.packing.shapes.records import Record
 from orchestra.packing.shapes.shape import Shape
@@ -152,6 +153,8 @@ class Checks(Conditions):
         kinds = self._told_by_type(shape, strict)
         if kinds is not None:
             self._refuse_if(f"not {self._kinds(kinds)}.issuperset(map(type, {values}))")
+        elif isinstance(shape, Member) and shape.by_msgspec:
+            self._refuse_if(f"not {self._members(shape)}.issuperset(map(id, {values}))")
         elif self._flat(shape, strict):
             self._check_all_flat(shape, values, strict=strict)
         else:

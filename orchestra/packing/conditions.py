@@ -38,8 +38,6 @@ class Conditions:
         match shape:
             case Scalar():
                 return frozenset({shape.kind}) if strict else shape.kinds
-            case Member(by_msgspec=True, kind=kind):
-                return frozenset({kind})
             case Moment(kind=kind) if not self._odd(kind, ""):
                 return frozenset({kind})
             case Either():
@@ -64,7 +62,7 @@ class Conditions:
             case Choice():
                 kind, more = next(iter(shape.kinds)), [f"{value} not in {self._choices(shape)}"]
             case Member(kind=kind):
-                more = [f"{self._table(shape)}.get({value}.{shape.attribute}) is not {value}"]
+                typed, more = typed or shape.by_msgspec, [self._no_member(shape, value)]
             case Moment(kind=kind):
                 more = self._odd(kind, value)
             case Many(kind=kind):
@@ -120,6 +118,20 @@ class Conditions:
 
     def _choices(self, shape: Choice) -> str:
         return self._constant(frozenset(shape.values), "choices")
+
+    def _no_member(self, shape: Member, value: str) -> str:
+        """The condition under which a value of an enumeration's type is not found again."""
+        if shape.by_msgspec:
+            return f"id({value}) not in {self._members(shape)}"
+        return f"{self._table(shape)}.get({value}.{shape.attribute}) is not {value}"
+
+    def _members(self, shape: Member) -> str:
+        """The identities of those members that msgspec knows; it asks once, when the codec is made.
+
+        A value that was made by other means, or added since, has the type and is none of them.
+        """
+        known = frozenset(map(id, shape.kind.__members__.values()))
+        return self._constant(known, f"{shape.kind.__name__}_members")
 
     def _table(self, shape: Member) -> str:
         return self.writer.bind(shape.table, f"{shape.kind.__name__}_members")

@@ -34,16 +34,17 @@ class Scope:
 
     def resolve(self, annotation: Any) -> Any:
         """Return `annotation` with a string or forward reference at its top evaluated."""
-        if isinstance(annotation, ForwardRef):
-            annotation = annotation.__forward_arg__
-        if not isinstance(annotation, str):
-            return annotation
-        try:
-            code = compile(annotation.strip(), "<annotation>", "eval", dont_inherit=True)
-            found = eval(code, {"__builtins__": builtins}, _Lookup(self))  # noqa: S307 - the class's own annotation
-        except Exception as error:
-            return Unresolvable(annotation, f"{type(error).__name__}: {error}")
-        return self.resolve(found) if isinstance(found, (str, ForwardRef)) else found
+        met: set[str] = set()
+        while (text := _text_of(annotation)) is not None:
+            if text in met:
+                return Unresolvable(text, "it names itself")
+            met.add(text)
+            try:
+                code = compile(text.strip(), "<annotation>", "eval", dont_inherit=True)
+                annotation = eval(code, {"__builtins__": builtins}, _Lookup(self))  # noqa: S307 - the class's own annotation
+            except Exception as error:
+                return Unresolvable(text, f"{type(error).__name__}: {error}")
+        return annotation
 
 
 @attrs.frozen(eq=False)
@@ -64,20 +65,39 @@ class Hint:
         """A part of this annotation."""
         return Hint(annotation, self.scope)
 
-    def key(self) -> Any:
+    @property
+    def reference(self) -> tuple[str, Scope] | None:
+        """What tells a string from others, until it is resolved; None for what is none.
+
+        What it stands for may contain it again: so a union of Python before `type` contains itself.
+        """
+        text = _text_of(self.annotation)
+        return None if text is None else (text, self.scope)
+
+    def key(self, within: tuple[Any, ...] = ()) -> Any:
         """What tells it from others: its parts are resolved, for a string or a type variable means
         something else in another place."""
+        if (reference := self.reference) is not None:
+            if reference in within:
+                return reference
+            within = (*within, reference)
         hint = self.resolve()
         found, origin = hint.annotation, get_origin(hint.annotation)
         if origin in (typing.Union, types.UnionType):
             origin = typing.Union
         if isinstance(origin, type) or origin is typing.Union:
-            return (origin, *(hint.inner(arg).key() for arg in get_args(found)))
+            return (origin, *(hint.inner(arg).key(within) for arg in get_args(found)))
         try:
             hash(found)
         except TypeError:
             return repr(found)
         return found
+
+
+def _text_of(annotation: Any) -> str | None:
+    if isinstance(annotation, ForwardRef):
+        return annotation.__forward_arg__
+    return annotation if isinstance(annotation, str) else None
 
 
 class _Lookup(Mapping[str, Any]):

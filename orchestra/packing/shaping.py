@@ -57,14 +57,31 @@ MOST_TIMES = 5
 
 @attrs.define(eq=False)
 class Builder:
-    """Makes shapes; `making` holds what is being made, so that a type may contain itself."""
+    """Makes shapes.
+
+    `making` holds the types that are being made, and `reading` the strings, so that what they stand for may
+    contain them.
+    """
 
     outer: Mapping[str, Any]
     making: dict[Any, Again] = attrs.Factory(dict)
+    reading: dict[Any, Again] = attrs.Factory(dict)
     made: dict[Any, Shape] = attrs.Factory(dict)
 
     def shape(self, hint: Hint) -> Shape:
         """The shape of an annotation. What is not understood rides."""
+        reference = hint.reference
+        if reference is None:
+            return self._resolved(hint)
+        if reference in self.reading:
+            return self.reading[reference]
+        if reference not in self.made:
+            again = self.reading[reference] = Again(reference[0])
+            again.target = self.made[reference] = self._resolved(hint)
+            del self.reading[reference]
+        return self.made[reference]
+
+    def _resolved(self, hint: Hint) -> Shape:
         hint = hint.resolve()
         found = hint.annotation
         if isinstance(found, Unresolvable):

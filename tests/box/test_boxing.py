@@ -717,6 +717,22 @@ def test_a_box_shows_what_it_is() -> None:
     assert box.open() == open_entry(box) == Item("a", 1.5, 2) and open_entry(3) == 3
 
 
+def test_boxes_with_what_cannot_be_compared_are_equal_to_themselves_alone() -> None:
+    class Vague:
+        def __eq__(self, other: object) -> Any:
+            raise ValueError("which of them?")
+
+        __hash__ = None  # type: ignore[assignment]  # as an array has none
+
+    class Holds(msgspec.Struct):
+        thing: Any
+
+    one, other = Vague(), Vague()
+    assert Box.seal(Holds(one)) == Box.seal(Holds(one))
+    assert Box.seal(Holds(one)) != Box.seal(Holds(other))
+    assert Box.seal(Holds([1])) == Box.seal(Holds([1]))
+
+
 def test_boxes_are_equal_when_their_messages_are() -> None:
     one, two = Box.seal(Item("a", 1.5)), Box.seal(Item("a", 1.5))
     assert one == two and hash(one) == hash(two)

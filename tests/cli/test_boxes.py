@@ -1,6 +1,8 @@
 """What `check` and `expand` know of boxes."""
 
+import dataclasses
 import enum
+import functools
 import math
 from typing import Any, Generic, TypeVar
 
@@ -119,6 +121,20 @@ class Asks(msgspec.Struct):
     items: list[int]
     reply: Reply[int]
     answer_to: Recipient[Deep]
+
+
+@dataclasses.dataclass
+class Indexed:
+    items: list[int]
+
+    @functools.cached_property
+    def index(self) -> dict[int, int]:
+        return {item: place for place, item in enumerate(self.items)}
+
+
+def test_what_a_cached_property_keeps_is_named() -> None:
+    (told,) = what_rides(plan_for(Indexed))
+    assert told.endswith("is boxed, and what a cached_property has kept is shared: index")
 
 
 def test_fields_of_large_bytes_are_named() -> None:
