@@ -10,19 +10,17 @@ from typing import Any
 
 import attrs
 
-from orchestra.packing.shapes.containers import Many, Row, Table
+from orchestra.packing.shapes.containers import Many, Table
 from orchestra.packing.shapes.records import Record
 from orchestra.packing.shapes.recursion import Again
 from orchestra.packing.shapes.scalars import Scalar
 from orchestra.packing.shapes.shape import Shape
-from orchestra.packing.shapes.unions import Either
 
 
 def what_can_change(message: Shape) -> str | None:
     """The first thing that can be changed, in words, such as "items is a list"; None when nothing can."""
-    for path, thing in _changeable(message, "", set()):
-        return f"{path.removeprefix('.') or 'it'} is {thing}"
-    return None
+    path, thing = next(_changeable(message, "", set()), ("", None))
+    return thing and f"{path.removeprefix('.') or 'it'} is {thing}"
 
 
 def is_frozen(kind: Any, style: str) -> bool:
@@ -44,37 +42,30 @@ class _Frozen:
 
 
 def _changeable(shape: Shape, path: str, seen: set[int]) -> Iterator[tuple[str, str]]:
-    """The path of each part that can be changed, and what it is; `seen` has what contains itself."""
+    """The path of each part that can be changed, and what it is, once; `seen` has what was looked at."""
+    if isinstance(shape, Again):
+        shape = shape.shape
+    if id(shape) in seen:
+        return
+    seen.add(id(shape))
+    thing = _thing(shape, path)
+    if thing is not None:
+        yield path, thing
+    for step, part in shape.parts():
+        yield from _changeable(part, path + step, seen)
+
+
+def _thing(shape: Shape, path: str) -> str | None:
+    """What a value is that can itself be changed."""
     match shape:
         case Scalar(kind=kind) if kind is bytearray:
-            yield path, "a bytearray"
-        case Many(kind=kind, item=item):
-            if kind is list or kind is set:
-                yield path, f"a {kind.__name__}"
-            yield from _changeable(item, f"{path}[*]", seen)
+            return "a bytearray"
+        case Many(kind=kind) if kind is list or kind is set:
+            return f"a {kind.__name__}"
         case Table():
-            yield path, "a dict"
-        case Row(items=items):
-            for place, item in enumerate(items):
-                yield from _changeable(item, f"{path}[{place}]", seen)
-        case Either(members=members):
-            for member in members:
-                yield from _changeable(member, path, seen)
-        case Record():
-            yield from _changeable_record(shape, path, seen)
-        case Again() if id(shape.shape) not in seen:
-            seen.add(id(shape.shape))
-            yield from _changeable(shape.shape, path, seen)
+            return "a dict"
+        case Record(kind=kind, style=style) if shape.fields and not is_frozen(kind, style):
+            name = kind.__qualname__.rpartition("<locals>.")[2]
+            return f"of {name}, which is not frozen" if path else "not frozen"
         case _:
-            pass
-
-
-def _changeable_record(record: Record, path: str, seen: set[int]) -> Iterator[tuple[str, str]]:
-    if id(record) in seen:
-        return
-    seen.add(id(record))
-    if record.fields and not is_frozen(record.kind, record.style):
-        name = record.kind.__qualname__.rpartition("<locals>.")[2]
-        yield path, f"of {name}, which is not frozen" if path else "not frozen"
-    for name, shape in record.fields.items():
-        yield from _changeable(shape, f"{path}.{name}", seen)
+            return None
