@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -218,3 +219,44 @@ def test_a_tick_is_sent_whose_place_is_made_just_before_its_lane_is_watched(
 
     within(20, main())
     assert soon == [True]
+
+
+def test_a_deadline_goes_before_the_next_message_when_one_was_taken_just_before_its_lane_is_watched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, took = threading.Event(), threading.Event()
+    plain: Callable[..., None] = SharedLane.watch
+    order: list[Any] = []
+
+    def watch(self: Lane, look: Callable[[], object]) -> None:
+        if not took.is_set():
+            first.set()
+            assert took.wait(5)
+        plain(self, look)
+
+    monkeypatch.setattr(SharedLane, "watch", watch)
+
+    def handle(ctx: Any, message: JustA) -> None:
+        order.append(message.n)
+        took.set()
+        until = time.monotonic() + 0.5
+        while message.n == 1 and not ctx._inbox.signals and time.monotonic() < until:
+            time.sleep(0.001)
+
+    def passed(ctx: Any, deadline: float) -> None:
+        order.append("deadline")
+        if len(order) == 1:
+            ctx.send(JustA(1))
+            ctx.send(JustA(2))
+            ctx.set_timeout(0.001)
+            assert first.wait(5)
+
+    async def main() -> None:
+        a = Acts(handle, deadline_passed=passed, started=lambda ctx: ctx.set_timeout(0))
+        async with start(trio(a=a)) as running:
+            while len(order) < 4:
+                await asyncio.sleep(0.001)
+            await running.stop()
+
+    within(20, main())
+    assert order == ["deadline", 1, "deadline", 2]
