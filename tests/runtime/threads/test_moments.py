@@ -143,7 +143,7 @@ def bury(entry: Any, *why: str) -> None: ...
 
 def full_lane(loop: Clockwork, capacity_bytes: int | None) -> Any:
     kind = SharedLane if capacity_bytes is None else SharedByteLane
-    around = Surroundings(arrived=lambda: None, bury=lambda entry, reason: None, closed=closed)
+    around: Any = Surroundings(arrived=lambda: None, bury=lambda entry, reason: None, closed=closed)
     plan = LanePlan(Priority.DATA, 1, Drop(0.01), capacity_bytes)
     lane = kind("sink", plan, loop, around, None, threading.RLock(), Door(loop, closed))
     assert lane.put_now(box(1), box(1))
