@@ -19,11 +19,12 @@ from typing import (
 import msgspec
 
 from orchestra.errors import DeclarationError
-from orchestra.generate.beside import Beside
-from orchestra.generate.boxes import BoxClasses, generate
-from orchestra.generate.codec import Codec
-from orchestra.generate.records import why_whole
-from orchestra.generate.shapes import LIVE
+from orchestra.packing.beside import Beside
+from orchestra.packing.boxes import BoxClasses
+from orchestra.packing.classes import why_whole
+from orchestra.packing.codec import Codec
+from orchestra.packing.making import make_codec
+from orchestra.packing.shapes.riding import LIVE
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -255,7 +256,7 @@ def _held_codec(kind: type) -> Codec:
 
 def _make(kind: type, declared: Any, scope: Mapping[str, Any]) -> Codec:
     check = getattr(kind, _SWITCH, (True, True))[1]
-    return generate(kind, declared, scope, check, _BOXES)
+    return make_codec(kind, declared, scope, check, _BOXES)
 
 
 def _importable(kind: type) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, get_args, get_origin
 
 from orchestra.box import Box, RidingBox
-from orchestra.generate.hints import Hint, Scope, Unresolvable, field_hints, own_annotations
-from orchestra.generate.records import style_of
 from orchestra.messages import is_alias
+from orchestra.packing.classes import style_of
+from orchestra.packing.hints import Hint, Scope, Unresolvable, field_hints, own_annotations
 from orchestra.reply import Reply
 
 DEPTH = 4

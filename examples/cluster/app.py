@@ -14,8 +14,11 @@ from examples.cluster.screen import Screen
 from orchestra import Remote, Running, run
 from orchestra.link import ZenohLink
 
+GRACE = 1.0
+"""Seconds for the others to end by themselves, as they do when all is counted."""
+
 PATIENCE = 10.0
-"""Seconds for the others to end."""
+"""Seconds for them to end when they are told to."""
 
 
 def part(hosts: frozenset[str]) -> Census:
@@ -56,12 +59,18 @@ def _served(name: str, at: str) -> Generator[None]:
     try:
         yield
     finally:
-        process.terminate()
+        _end(process)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    for seconds, insist in (GRACE, process.terminate), (PATIENCE, process.kill):
         try:
-            process.wait(PATIENCE)
+            process.wait(seconds)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            insist()
+        else:
+            return
+    process.wait()
 
 
 def _free_port() -> int:

@@ -12,9 +12,9 @@ from typing import Any
 import attrs
 
 from orchestra.box import boxed_switch, codec_of
-from orchestra.generate.beside import LARGE
-from orchestra.generate.codec import Codec
 from orchestra.messages import class_of, shown
+from orchestra.packing.beside import LARGE
+from orchestra.packing.codec import Codec
 from orchestra.plan import Plan
 
 PLAIN = frozenset(

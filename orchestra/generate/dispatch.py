@@ -22,8 +22,8 @@ from orchestra.generate.receiving import (
 )
 from orchestra.generate.threads import write_thread_take
 from orchestra.generate.work import write_work
-from orchestra.generate.writer import Writer
 from orchestra.plan import SubsystemPlan
+from orchestra.source import Writer
 
 
 def write_thread_worker(writer: Writer, subsystem: SubsystemPlan, receipt: Receipt, function: str) -> None:

@@ -7,9 +7,9 @@ import attrs
 from orchestra.generate.coroutines import as_coroutine
 from orchestra.generate.names import kind_name
 from orchestra.generate.outbox import FEW
-from orchestra.generate.writer import Writer
 from orchestra.messages import class_of
 from orchestra.plan import HandlerPlan, SubsystemPlan
+from orchestra.source import Writer
 from orchestra.timer import Deadline
 
 HOOKS = ("on_signal", "deadline_passed")

@@ -8,13 +8,12 @@ from threading import get_ident
 
 from orchestra.box import Box
 from orchestra.errors import BoxError
-from orchestra.generate.boxes import encode
-from orchestra.generate.codec import Codec
 from orchestra.generate.names import kind_name, lane_name
-from orchestra.generate.writer import Writer
 from orchestra.overflow import Drop, DropOldest, Overflow
+from orchestra.packing.codec import Codec, encode
 from orchestra.plan import Plan, Route, Style, SubsystemPlan
 from orchestra.priority import Priority
+from orchestra.source import Writer
 
 OUTGOING = "outgoing"
 """The name of the inbox for what leaves the orchestra."""

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 import attrs
 
 from orchestra.box import BOXES, Box
-from orchestra.generate.codec import Codec
 from orchestra.generate.names import kind_name, lane_name
 from orchestra.generate.outbox import OUTGOING, Codecs
-from orchestra.generate.writer import Writer
 from orchestra.overflow import Block, DropOldest
+from orchestra.packing.codec import Codec
 from orchestra.plan import LanePlan, Plan
+from orchestra.source import Writer
 
 
 @attrs.frozen

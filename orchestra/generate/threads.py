@@ -15,7 +15,7 @@ from orchestra.generate.receiving import (
     write_take,
     write_taken,
 )
-from orchestra.generate.writer import Writer
+from orchestra.source import Writer
 
 
 def write_thread_take(writer: Writer, receipt: Receipt) -> None:

@@ -12,11 +12,11 @@ from orchestra.generate.dispatch import write_worker
 from orchestra.generate.outbox import OUTGOING, Codecs, write_outbox
 from orchestra.generate.receiving import Receipt, write_receiver
 from orchestra.generate.threads import write_thread_receiver
-from orchestra.generate.writer import Writer, compile_source
 from orchestra.messages import class_of
 from orchestra.overflow import Block
 from orchestra.plan import LanePlan, Plan, Style, SubsystemPlan
 from orchestra.priority import Priority
+from orchestra.source import Writer, compile_source
 
 OUTSIDE = "outside"
 """The sender that is no subsystem."""

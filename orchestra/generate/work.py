@@ -17,8 +17,8 @@ from orchestra.generate.receiving import (
     write_relief,
     write_take,
 )
-from orchestra.generate.writer import Writer
 from orchestra.overflow import Block
+from orchestra.source import Writer
 
 
 def write_work(writer: Writer, handling: Handling, receipt: Receipt) -> None:

@@ -54,9 +54,10 @@ class Circle:
             return
         gone.alive = False
         if gone.state is State.HERE:
-            self._become(gone, State.AWAY, "nothing is heard of it")
             gone.away_at = self._engine.loop.time()
-            self._hosts_changed()
+            if not gone.ending:  # else its goodbye is on the way
+                self._become(gone, State.AWAY, "nothing is heard of it")
+                self._hosts_changed()
         elif gone.state in (State.MET, State.REFUSED):
             self._become(gone, State.GONE, "it has ended")
 

@@ -18,13 +18,19 @@ import attrs
 
 @attrs.define(eq=False)
 class Account:
-    """What one sender was granted in one lane. `wants` says that it has more than it may send."""
+    """What one sender was granted in one lane.
+
+    `wants` says that it has more than it may send, `likely` that its process is declared to send at all,
+    `idle` that it gave back what it had not used: it is granted a place when it wants one again.
+    """
 
     limit: int = 0
     arrived: int = 0
     round: int = 0
     asked_back: int | None = None
     wants: bool = False
+    likely: bool = True
+    idle: bool = False
     turn: int = 0
     idle_at: int = -1
     """The number that had arrived when somebody last starved."""
@@ -35,6 +41,16 @@ class Account:
     def unused(self) -> int:
         """How many places are kept free for it."""
         return self.limit - self.arrived
+
+    @property
+    def active(self) -> bool:
+        """Whether it has a share of the places."""
+        return self.wants or not self.idle
+
+    @property
+    def rank(self) -> tuple[bool, bool, int]:
+        """Who is first to be granted a place: who wants one, then who may, and who has waited longest."""
+        return not self.wants, not self.likely, self.turn
 
 
 class Granter:
@@ -47,8 +63,8 @@ class Granter:
         self._gone: dict[int, Account] = {}
         self._turn = 0
 
-    def join(self, who: int) -> Account:
-        """A sender is there, for the first time or again.
+    def join(self, who: int, *, likely: bool = True) -> Account:
+        """A sender is there, for the first time or again; `likely` is for the first time.
 
         One that comes again may still believe that it has room, so it is first asked to give that back.
         """
@@ -58,7 +74,7 @@ class Granter:
             account.asked_back = account.arrived
             account.returning = True
             return account
-        return self.accounts.setdefault(who, Account())
+        return self.accounts.setdefault(who, Account(likely=likely))
 
     def leave(self, who: int) -> None:
         """A sender is gone, and may come again: the places that it did not use are free."""
@@ -82,13 +98,14 @@ class Granter:
 
     def share(self, local: bool = False) -> int:
         """How many places each of those who send may have, those in this process counted as one."""
-        return max(1, self.capacity // max(1, len(self.accounts) + local))
+        active = sum(account.active for account in self.accounts.values())
+        return max(1, self.capacity // max(1, active + local))
 
     def grant(self, queued: int, *, local: bool = False) -> list[int]:
         """Grant what is free, `queued` being in the lane; the senders whose limit has risen are to be told.
 
         A sender is granted half of its share at once, or more: a grant for each message would cost as much as
-        the message. Those who want come first, and of those the one that has waited longest.
+        the message.
         """
         share = self.share(local)
         least = max(1, share // 2)
@@ -96,16 +113,15 @@ class Granter:
         told: list[int] = []
         if free < least and free < self.capacity:
             return told
-        order = sorted(self.accounts.items(), key=lambda item: (not item[1].wants, item[1].turn))
-        for who, account in order:
+        for who, account in sorted(self.accounts.items(), key=lambda item: item[1].rank):
             missing = min(share - account.unused, free)
-            if missing < least or account.asked_back is not None:
+            if missing < least or account.asked_back is not None or not account.active:
                 continue
             account.limit += missing
             self.reserved += missing
             free -= missing
             self._turn += 1
-            account.turn, account.wants = self._turn, False
+            account.turn, account.wants, account.idle = self._turn, False, False
             told.append(who)
         return told
 
@@ -114,7 +130,7 @@ class Granter:
         share = self.share(local)
         least = max(1, share // 2)
         return any(
-            share - account.unused >= least and account.asked_back is None
+            share - account.unused >= least and account.asked_back is None and account.active
             for account in self.accounts.values()
         )
 
@@ -148,6 +164,7 @@ class Granter:
             return False  # one that comes again has sent what was lost, and is asked again when that is known
         self.reserved -= account.limit - limit
         account.limit, account.round, account.asked_back = limit, number, None
+        account.idle = limit == account.arrived and not account.returning
         account.returning = False
         return True
 

@@ -8,9 +8,9 @@ import msgspec
 
 from orchestra.box import Box, RidingBox, beside, codec_of
 from orchestra.errors import BoxError, LinkError
-from orchestra.generate.codec import Codec
 from orchestra.link.exact import KINDS, Tree, Unfit, to_tree
 from orchestra.messages import shown
+from orchestra.packing.codec import Codec
 from orchestra.plan import Plan
 from orchestra.recipient import Recipient
 from orchestra.reply import Reply

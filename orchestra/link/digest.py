@@ -12,9 +12,9 @@ from typing import Any, Literal, TypeAlias, get_args, get_origin
 
 import msgspec
 
-from orchestra.generate.hints import Hint, Unresolvable, field_hints
-from orchestra.generate.records import style_of
 from orchestra.messages import class_of
+from orchestra.packing.classes import style_of
+from orchestra.packing.hints import Hint, Unresolvable, field_hints
 from orchestra.plan import LanePlan, Plan, SubsystemPlan
 
 Description: TypeAlias = dict[str, Any]

@@ -36,6 +36,9 @@ from orchestra.runtime.recipients import Recipients
 
 __all__ = ["Engine", "Link", "Mailbox", "check_plan", "opened"]
 
+GOODBYE = 0.5
+"""Seconds in which the goodbye of a process that ends may come after its token has gone."""
+
 TICK = 0.1
 """Seconds between two looks at what was not answered."""
 
@@ -421,6 +424,8 @@ class Engine:
         for neighbour in list(self.circle.neighbours.values()):
             if neighbour.state is State.AWAY and now - neighbour.away_at > grace:
                 self.circle.gone(neighbour, "nothing was heard of it for too long")
+            if neighbour.has_vanished and now - neighbour.away_at > GOODBYE:
+                self.circle.gone(neighbour, "it has ended")
             waited = neighbour.alive and neighbour.state in (State.MET, State.AWAY, State.GONE)
             if waited and not neighbour.ended and now - neighbour.greeted_at > PATIENCE:
                 self.circle.greet(neighbour, back=True)
@@ -476,7 +481,7 @@ class Engine:
                 each.close()
             self._say_goodbye()
             self.circle.parted = True
-            await self._while(lambda: any(each.ending for each in self.circle.here()), self._lingers)
+            await self._while(self._others_end, self._lingers)
         finally:
             if self._ticker is not None:
                 self._ticker.cancel()
@@ -512,9 +517,15 @@ class Engine:
             return True
         return self.stop_told and any(not each.ending for each in self.circle.here())
 
+    def _others_end(self) -> bool:
+        """Whether one that ends may need this one still, to hear its goodbye or to be linked through it."""
+        return any(each.ending and not each.has_vanished for each in self.circle.here())
+
     def _say_goodbye(self) -> None:
-        for neighbour in self.circle.here():
-            neighbour.tell(wire.Bye(self._last_news(neighbour)))
+        """Say it to those too who have said it themselves and wait until all have."""
+        for neighbour in self.circle.neighbours.values():
+            if neighbour.state is State.HERE or (neighbour.ended and neighbour.alive):
+                neighbour.tell(wire.Bye(self._last_news(neighbour)))
 
     def _last_news(self, neighbour: Neighbour) -> list[wire.LaneNews]:
         found = (lane.news_for(neighbour) for each in self.inlets.values() for lane in each.lanes.values())

@@ -11,7 +11,6 @@ from typing import Any
 import attrs
 import msgspec
 
-from orchestra.generate.codec import Codec
 from orchestra.link import wire
 from orchestra.link.credit import Account, Granter
 from orchestra.link.exact import Back
@@ -19,6 +18,7 @@ from orchestra.link.order import Stream, ahead
 from orchestra.link.parcels import Kinds, opened
 from orchestra.link.peers import Neighbour, State
 from orchestra.link.wire import PACKED, AsksBack, Grants, Header, Kind, LaneNews, Malformed
+from orchestra.packing.codec import Codec
 from orchestra.plan import Plan
 from orchestra.priority import Priority
 from orchestra.runtime.bytelane import ByteLane
@@ -112,7 +112,8 @@ class LaneInlet:
         if source is None or source.gone:
             source = source or Source(neighbour)
             source.gone = False
-            source.account = self._granter.join(neighbour.epoch)
+            likely = not self._inlet.senders.isdisjoint(neighbour.hosts)
+            source.account = self._granter.join(neighbour.epoch, likely=likely)
             self._sources[neighbour.epoch] = source
         self._ask_back()
         self.grant()
@@ -321,7 +322,9 @@ class LaneInlet:
     def tick(self) -> None:
         """Lend what is free by now, and ask for room back where somebody starves."""
         self.grant()
-        local = bool(self._lane.waiting)
+        if len(self._lane.queue) < self._lane.room:
+            self._lane.sought = False
+        local = bool(self._lane.waiting) or self._lane.sought
         if self._granter.starving(local=local):
             self._granter.ask_back(local=local)
         self._ask_back()
@@ -390,7 +393,8 @@ class Inlet:
         self.around = around
         self._plan = plan
         self._codecs: dict[Kind, Codec] = {}
-        local = any(not plan.subsystems[sender].remote for sender in plan.subsystems[name].senders)
+        self.senders = frozenset(plan.subsystems[name].senders)
+        local = any(not plan.subsystems[sender].remote for sender in self.senders)
         self.lanes = {lane.priority: LaneInlet(self, lane, local=local) for lane in inbox.lanes}
 
     def codec(self, kind: Kind) -> Codec:

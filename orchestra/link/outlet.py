@@ -356,7 +356,8 @@ class Outlet:
 
     def _send(self, host: Host, place: int, sent: Sent) -> None:
         """Put a packet, or as many pieces of it as may be on the way."""
-        wants = bool(self.inbox.lanes[place].waiting)
+        lane = self.inbox.lanes[place]
+        wants = bool(lane.waiting) or lane.sought
         if sent.pieces == 1 and not sent.put:
             sent.put = 1
             self._write(host, place, sent.number, sent.count, sent.runs, sent.payload, wants=wants)
@@ -390,13 +391,13 @@ class Outlet:
 
     def _ask(self, host: Host, place: int) -> None:
         """Send a packet of no messages: what became of those before?"""
-        wants = bool(self.inbox.lanes[place].waiting or self.inbox.lanes[place].queue)
+        wants = _needs_room(self.inbox.lanes[place])
         self._write(host, place, host.ways[place].purse.sent, 0, [], wire.write_frames([]), wants=wants)
 
     def tick(self, now: float, patience: float) -> None:
-        """Ask where nothing was heard for some time, and somebody waits for it."""
+        """Ask where nothing was heard for some time, and somebody waits for it, or was turned away."""
         for place, lane in enumerate(self.inbox.lanes):
-            waits = bool(lane.waiting or lane.queue)
+            waits = _needs_room(lane)
             for host in self.hosts.values():
                 way = host.ways[place]
                 starves = waits and way.purse.credit <= 0
@@ -420,6 +421,8 @@ class Outlet:
             capacity = max(capacity, 1)
         grown = capacity > lane.capacity
         lane.capacity = capacity
+        if capacity:
+            lane.sought = False
         if grown:
             lane.relieve()
         else:
@@ -464,3 +467,7 @@ class Outlet:
                         self._around.lost(box, self.name, "lost", None)
                 way.unheard.clear()
         self.inbox.close("stopped")
+
+
+def _needs_room(lane: Lane) -> bool:
+    return bool(lane.waiting or lane.queue) or lane.sought

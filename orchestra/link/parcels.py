@@ -7,11 +7,11 @@ import attrs
 import msgspec
 
 from orchestra.box import Box, LooseBox, RidingBox, codec_of
-from orchestra.generate.codec import Codec
 from orchestra.link import wire
 from orchestra.link.exact import Back, Out, from_tree, to_tree
 from orchestra.link.wire import LOOSE, PACKED, RIDING, Kind, Malformed
 from orchestra.messages import class_of
+from orchestra.packing.codec import Codec
 from orchestra.plan import Plan
 from orchestra.recipient import Recipient
 from orchestra.reply import Reply

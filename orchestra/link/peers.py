@@ -73,6 +73,11 @@ class Neighbour:
     noticed: wire.Quiet | None = None
     _publishers: dict[Any, Publishes] = attrs.Factory(dict)
 
+    @property
+    def has_vanished(self) -> bool:
+        """Whether its token has gone as it was to end, and it has not said goodbye."""
+        return self.state is State.HERE and self.ending and not self.alive and self.away_at > 0
+
     def become(self, state: State, why: str = "") -> None:
         """It stands otherwise with it from now on."""
         self.state, self.why, self.since = state, why, time.time()

@@ -14,15 +14,16 @@ import attrs
 import msgspec
 
 from orchestra.errors import NoReply
-from orchestra.generate.hints import Hint, field_hints
-from orchestra.generate.records import style_of
-from orchestra.generate.shapes import Ride, Riders, Shape
-from orchestra.generate.shaping import Builder
 from orchestra.link import failures
 from orchestra.link.exact import Back, Out, Unfit, from_tree, to_tree
 from orchestra.link.peers import Neighbour, State
 from orchestra.link.wire import Answer, Failure, Heard, write_control
 from orchestra.messages import derives
+from orchestra.packing.classes import style_of
+from orchestra.packing.hints import Hint, field_hints
+from orchestra.packing.shapes.riding import Ride
+from orchestra.packing.shapes.shape import Riders, Shape
+from orchestra.packing.shaping import Builder
 from orchestra.plan import Plan
 from orchestra.recipient import Recipient
 from orchestra.reply import Reply

@@ -105,7 +105,8 @@ class Lane:
     """A lane at run time. It belongs to one event loop.
 
     Generated code reads `queue`, `room`, `congested`, `displaces` and `pressed`; who takes a message calls
-    `relieve` when the lane is pressed. `early` counts what was dropped because of the mark, `displaced` what
+    `relieve` when the lane is pressed. `sought` says that a send has found no room; who lends room to a lane
+    looks at it, and clears it. `early` counts what was dropped because of the mark, `displaced` what
     `DropOldest` threw out, `dropped` the rest by reason. `evict_after` is in seconds of the clock, which is
     that of the loop where none is given.
     """
@@ -140,6 +141,7 @@ class Lane:
         "priority",
         "queue",
         "room",
+        "sought",
         "stalled",
         "starved",
         "subsystem",
@@ -167,6 +169,7 @@ class Lane:
         self.congested = False
         self.episode = False
         self.stalled = False
+        self.sought = False
         self.blocked = 0
         self.blocked_seconds = 0.0
         self.buried = 0
@@ -261,6 +264,7 @@ class Lane:
             return True
         if self._gate is not Gate.OPEN:
             return self._put_late(entry, message)
+        self.sought = True
         self.peak = max(self.peak, len(self.queue))
         match policy or self.policy:
             case DropOldest():
@@ -285,6 +289,7 @@ class Lane:
             return True
         if self._gate is not Gate.OPEN:
             return self._put_late(entry, message)
+        self.sought = True
         self.peak = max(self.peak, len(self.queue))
         match policy or self.policy:
             case Block():

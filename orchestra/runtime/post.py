@@ -14,9 +14,9 @@ import attrs
 from orchestra.box import BOXES, Box, codec_of, open_entry
 from orchestra.carrying import reply_fields
 from orchestra.errors import BoxError, Closed, Full, UndeclaredMessage, UndeclaredOverflow
-from orchestra.generate.codec import Codec
 from orchestra.messages import derives
 from orchestra.overflow import POLICIES, Overflow, is_policy, permits
+from orchestra.packing.codec import Codec
 from orchestra.plan import Plan, Route
 from orchestra.priority import Priority
 from orchestra.runtime.bytelane import ByteLane

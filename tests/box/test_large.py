@@ -29,8 +29,8 @@ from orchestra import (
     subsystem,
 )
 from orchestra.box import LargeBox, beside, codec_of
-from orchestra.generate.beside import LARGE
 from orchestra.link.crossing import fit_to_cross
+from orchestra.packing.beside import LARGE
 from tests.box.lanes import boxing, deliver, fan
 from tests.box.strictly import same
 from tests.runtime.players import Bell, Calls, Gated, Knock, within

@@ -18,7 +18,7 @@ from typing_extensions import TypeAliasType, TypeVarTuple, Unpack
 from orchestra import Actor, Context, orchestra, start, subsystem
 from orchestra.box import Box, boxed, codec_of
 from orchestra.errors import BoxError
-from orchestra.generate.codec import Codec
+from orchestra.packing.codec import Codec
 from tests.box.strictly import same
 from tests.runtime.players import within
 

@@ -16,8 +16,8 @@ from orchestra.cli.boxes import (
     what_rides,
 )
 from orchestra.cli.findings import Level, findings_of
-from orchestra.generate.records import why_whole
 from orchestra.graph import to_dot
+from orchestra.packing.classes import why_whole
 from orchestra.plan import Plan
 
 T = TypeVar("T")

@@ -181,14 +181,13 @@ async def test_a_flood_of_nonsense_does_not_hold_up_the_loop() -> None:
         engine: Any = running._ensemble.afar
         key = control_key(running, 12345)
         engine.mailbox.control.extend((key, b"\xc1", b"") for _ in range(200_000))
-        loop = asyncio.get_running_loop()
-        worst, last = 0.0, loop.time()
         sending = asyncio.ensure_future(running.send(Task(1)))
         engine._look()
+        turns = 0
         while engine.mailbox.control:
             await asyncio.sleep(0)
-            worst, last = max(worst, loop.time() - last), loop.time()
-        assert worst < 0.1
+            turns += 1
+        assert turns > 20
         await sending
         await until(lambda: hand.seen == [0, 1])
 

@@ -158,6 +158,31 @@ def test_room_is_shared_evenly_among_those_who_want_it(capacity: int, senders: i
     assert sum(shares) <= capacity
 
 
+def test_who_gave_back_what_it_did_not_use_is_lent_a_place_when_it_wants_one() -> None:
+    granter = Granter(1)
+    quiet, busy = granter.join(0), granter.join(1)
+    assert granter.grant(0) == [0]
+    busy.wants = True
+    granter.ask_back()
+    granter.ask_back()
+    assert granter.owing == [0]
+    assert granter.returned(0, 1, 0)
+    for number in range(1, 4):
+        assert granter.grant(0) == [1]
+        assert not granter.wanted()
+        granter.arrive(1, number)
+    quiet.wants = True
+    assert granter.wanted()
+    assert granter.grant(0) == [0]
+
+
+def test_those_who_are_declared_to_send_come_before_others() -> None:
+    granter = Granter(1)
+    granter.join(0, likely=False)
+    granter.join(1)
+    assert granter.grant(0) == [1]
+
+
 def test_a_grant_that_is_late_or_comes_twice_does_no_harm() -> None:
     purse = Purse()
     assert purse.granted(0, 5)

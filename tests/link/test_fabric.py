@@ -372,6 +372,28 @@ async def test_a_drain_ends_all_when_all_is_handled() -> None:
 
 
 @run
+async def test_each_says_goodbye_to_those_who_ended_before_it() -> None:
+    network = Network()
+    told: list[tuple[str, str, str]] = []
+
+    def note(who: str) -> Any:
+        return lambda peer: told.append((who, peer.process, peer.state))
+
+    async with (
+        far(network, Hand(), on_peer=note("far")) as there,
+        near(network, on_peer=note("near")) as running,
+        near(network, name="third", on_peer=note("third")) as third,
+    ):
+        for each in (there, running, third):
+            await until(lambda each=each: len(each.peers()) == 2)
+        await running.drain()
+        began = asyncio.get_running_loop().time()
+        await asyncio.gather(there.wait(), third.wait())
+        assert asyncio.get_running_loop().time() - began < 2
+    assert [each for each in told if each[2] == "away"] == []
+
+
+@run
 async def test_a_second_host_is_refused_and_takes_over_when_the_first_is_gone() -> None:
     network = Network()
     first, second = Hand(answers=False), Hand(answers=False)

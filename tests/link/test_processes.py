@@ -25,7 +25,7 @@ pytest.importorskip("zenoh")
 def run(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
     @wraps(test)
     def plain() -> None:
-        asyncio.run(asyncio.wait_for(test(), 25))
+        asyncio.run(asyncio.wait_for(test(), 45))
 
     del plain.__wrapped__
     return plain
@@ -59,7 +59,7 @@ class Part:
         await self.reading
 
     async def ended(self) -> int:
-        code = await asyncio.wait_for(self.process.wait(), 8)
+        code = await asyncio.wait_for(self.process.wait(), 15)
         await self.reading
         return code
 

@@ -6,12 +6,13 @@ import random
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from orchestra.errors import Closed, Full
-from orchestra.overflow import Block, Fail, Overflow
+from orchestra.overflow import Block, BlockFirst, Drop, Fail, Overflow
 from orchestra.plan import LanePlan
 from orchestra.priority import Priority
 from orchestra.runtime.lane import Lane
@@ -355,3 +356,18 @@ def test_many_cancelled_senders_cost_neither_memory_nor_time_out_of_proportion()
         assert time.process_time() - began < 2  # far more when each of them has to be looked for among all
         assert bench.lane.senders_waiting == 0
         assert sys.getsizeof(bench.lane.waiting) < 1_000
+
+
+@pytest.mark.parametrize("overflow", [Block(), Fail(), Drop(0), Drop(0.01), BlockFirst()])
+def test_a_send_that_finds_no_room_leaves_a_mark(overflow: Overflow) -> None:
+    with clockwork() as loop:
+        bench = Bench(loop, 1, overflow)
+        bench.fill("a")
+        assert not bench.lane.sought
+        with suppress(Full):
+            bench.lane.put_now("b", "b")
+        assert bench.lane.sought
+        bench.lane.sought = False
+        with suppress(Full):
+            bench.lane.admit("c", "c")
+        assert bench.lane.sought

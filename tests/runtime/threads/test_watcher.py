@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from orchestra import Actor, Subsystem, orchestra, start, subsystem
-from orchestra.runtime.threads.watcher import RESTING, Watch
-from tests.runtime.players import Awaits, Bell, Calls, Job, Knock, Runs, alone, within
+from orchestra.runtime.threads.watcher import Watch
+from tests.runtime.players import Awaits, Bell, Calls, Job, Knock, Runs, alone, until, within
 
 
 def sleeps(ctx: Any, message: Any) -> None:
@@ -119,18 +119,17 @@ def test_nobody_looks_while_all_rest_and_the_next_slow_handler_is_named(
 
     monkeypatch.setattr(Watch, "look", counted)
 
-    async def rest() -> None:
-        """Wait until nobody looks any more, after all the looks that find nothing."""
-        before, seen = looks, -1
-        while looks != seen or looks - before < RESTING:
-            seen = looks
-            await asyncio.sleep(0.2)
-
     async def main() -> None:
         async with start(alone(Calls(sleeps)), slow_handler=0.02) as running:
+            scheduler = running._ensemble.scheduler
             for n in (1, 2):
-                await rest()
+                await until(lambda: scheduler.on_begin is not None, 8)  # a turn is to wake the watcher
+                seen = looks
+                await asyncio.sleep(0.1)
+                assert looks == seen
                 await running.send(Job(n))
+                await until(lambda n=n: sum(each.received for each in running.meters().values()) == n)
+                assert looks > seen
             await running.drain()
 
     within(20, main())

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra.generate.writer import Names, Writer, compile_source
+from orchestra.source import Names, Writer, compile_source
 
 
 @pytest.fixture(autouse=True)

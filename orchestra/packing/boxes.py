@@ -1,9 +1,7 @@
-"""Generates, for one message class, the functions that seal a message into a box and open it again.
+"""Writes, for one message class, the functions that seal a message into a box and open it again.
 
-The generated functions check that every value is as its type says, pack what msgpack carries and
-unpack it, with nothing looked up while messages flow. A message that does not pass the checks goes
-to the shapes (`orchestra.generate.shapes`): they carry what is still exact, or find the field that
-cannot be packed. Large bytes go beside the frame (`orchestra.generate.beside`).
+They check that every value is as its type says, pack what msgpack carries and unpack it, with nothing
+looked up while messages flow. A message that does not pass the checks is left to `orchestra.packing.loose`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,19 +9,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from orchestra.errors import BoxError
-from orchestra.generate.beside import LARGE, joined, put_back, taken_out
-from orchestra.generate.codec import Codec
-from orchestra.generate.hints import Hint, scopes_of
-from orchestra.generate.mutability import what_can_change
-from orchestra.generate.records import why_whole
-from orchestra.generate.shapes import Record, Refusal, Ride, Riders, Scalar, Shape, of
-from orchestra.generate.shaping import Builder
-from orchestra.generate.trees import Trees, is_decodable
-from orchestra.generate.writer import Writer, compile_source
-
-encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder().decode
+from orchestra.packing.beside import LARGE
+from orchestra.packing.codec import encode
+from orchestra.packing.shapes.records import Record
+from orchestra.packing.shapes.riding import Ride
+from orchestra.packing.shapes.scalars import Scalar
+from orchestra.packing.shapes.shape import Riders, Shape, of
+from orchestra.packing.trees import Trees, is_decodable
+from orchestra.source import Writer
 
 
 class BoxClasses(NamedTuple):
@@ -38,86 +31,8 @@ class BoxClasses(NamedTuple):
     loose: Any
 
 
-class _Owner:
-    """Lives as long as the generated functions, and keeps their text registered."""
-
-
-def generate(kind: type, declared: Any, outer: Mapping[str, Any], check: bool, boxes: BoxClasses) -> Codec:
-    """Write the source for `kind`, and make its codec.
-
-    `declared` is its subscripted form, and `outer` has the names of the scope in which it was declared.
-    """
-    writer = Writer(["message", "box", "codec", "seal_loosely", "open_loosely", "riders", "beside"])
-    name = repr(f"{kind.__module__}.{kind.__qualname__}")[1:-1].replace('"', "'")
-    seal, open_ = (writer.names.unique(f"{verb}_{kind.__name__}") for verb in ("seal", "open"))
-    whole = why_whole(kind)
-    rides: dict[str, str] = {}
-    mutable = steps = None
-    more: dict[str, Any] = {}
-    if whole is not None:
-        _write_whole(writer, name, seal, open_, writer.bind(boxes.riding, "RidingBox"))
-    else:
-        arguments = Hint(declared, scopes_of(kind, None, outer)[kind]) if declared is not None else None
-        record = Builder(outer).record(kind, arguments)
-        assert isinstance(record, Record)
-        rides = {path.removeprefix("."): reason for path, reason in record.rides()}
-        mutable = what_can_change(record)
-        generator = _Generator(writer, record, check, boxes)
-        writer.namespace["seal_loosely"], writer.namespace["open_loosely"] = _loosely(
-            record, generator.large, writer.namespace, boxes
-        )
-        steps = generator.write(name, seal, open_)
-        more = {"scalar": generator.scalar(), "large": generator.large, "join": generator.join()}
-    namespace, owner = writer.namespace, _Owner()
-    namespace |= {"__name__": kind.__module__, "__owner__": owner}
-    compile_source(f"<orchestra generated box {name}>", writer.source, namespace, owner)
-    if steps is not None:
-        more["decode"], more["build"] = (namespace[step] for step in steps)
-    codec = Codec(kind, writer.source, rides, whole, mutable, namespace[seal], namespace[open_], **more)
-    namespace["codec"] = codec
-    return codec
-
-
-def _write_whole(writer: Writer, name: str, seal: str, open_: str, box: str) -> None:
-    writer.line(f'"""Messages of {name} are not packed: they travel by reference."""\n\n')
-    with writer.block(f"def {seal}(message)"):
-        writer.line(f'return {box}(codec, b"", (message,))')
-    writer.line("\n")
-    with writer.block(f"def {open_}(box)"):
-        writer.line("return box.riders[0]")
-
-
-def _loosely(
-    record: Record, large: Sequence[str], namespace: Mapping[str, Any], boxes: BoxClasses
-) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """The functions that seal and open by the shapes alone."""
-    places = _places_of(record, large)
-
-    def seal_loosely(message: Any) -> Any:
-        riders = Riders()
-        try:
-            tree = record.pack(message, riders, 0)
-            beside = taken_out(tree, places)
-            frame = encode(tree)
-        except Refusal as refusal:
-            raise BoxError(record.kind, refusal.where(), refusal.reason, message) from None
-        except Exception as error:
-            raise BoxError(record.kind, "", f"msgpack cannot carry it ({error})", message) from error
-        return boxes.loose(namespace["codec"], frame, tuple(riders), beside)
-
-    def open_loosely(box: Any) -> Any:
-        return record.open(put_back(_decode(box.frame), places, box.beside), box.riders)
-
-    return seal_loosely, open_loosely
-
-
-def _places_of(record: Record, fields: Sequence[str]) -> list[int]:
-    """Where some fields stand in the tree of a record."""
-    return [place for place, name in enumerate(record.fields) if name in fields]
-
-
-class _Generator(Trees):
-    """Writes the seal and open functions of one record."""
+class Functions(Trees):
+    """Writes the two functions for one record."""
 
     def __init__(self, writer: Writer, record: Record, check: bool, boxes: BoxClasses) -> None:
         super().__init__(writer)
@@ -161,22 +76,6 @@ class _Generator(Trees):
                 return field, kind
             case _:
                 return None
-
-    def join(self) -> Callable[[Any], Any] | None:
-        """What makes one frame of that of a box and the bytes beside it; None where there never are any."""
-        if not self.large:
-            return None
-        boxes, rides, count = self.boxes, self.rides, len(self.rest)
-        places = _places_of(self.record, self.large)
-
-        def join(box: Any) -> Any:
-            if type(box) is boxes.loose:
-                frame = encode(put_back(_decode(box.frame), places, box.beside))
-                return boxes.loose(box.codec, frame, box.riders)
-            frame = joined(box.frame, count, box.beside)
-            return boxes.riding(box.codec, frame, box.riders) if rides else boxes.packed(box.codec, frame)
-
-        return join
 
     def _write_seal(self, name: str) -> None:
         writer, record = self.writer, self.record

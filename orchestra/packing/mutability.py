@@ -10,7 +10,12 @@ from typing import Any
 
 import attrs
 
-from orchestra.generate.shapes import Again, Either, Many, Record, Row, Scalar, Shape, Table
+from orchestra.packing.shapes.containers import Many, Row, Table
+from orchestra.packing.shapes.records import Record
+from orchestra.packing.shapes.recursion import Again
+from orchestra.packing.shapes.scalars import Scalar
+from orchestra.packing.shapes.shape import Shape
+from orchestra.packing.shapes.unions import Either
 
 
 def what_can_change(message: Shape) -> str | None:

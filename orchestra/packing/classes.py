@@ -1,4 +1,4 @@
-"""Which classes have fields that can be packed and put together again exactly, and which cannot."""
+"""Classes with fields: which can be packed and put together again exactly, and what that takes."""
 
 import dataclasses
 import inspect
@@ -97,3 +97,26 @@ def has_slot(kind: type, name: str) -> bool:
     """Whether the field has a slot of its own."""
     found = inspect.getattr_static(kind, name, None)
     return isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType))
+
+
+def positional(kind: Any, fields: tuple[str, ...]) -> int:
+    """How many fields the constructor of a Struct takes by position; it takes all of them by keyword."""
+    count = len(kind.__match_args__)
+    if kind.__match_args__ != fields[:count]:
+        return 0
+    try:
+        kind(*fields[:count], **dict.fromkeys(fields[count:]))
+    except TypeError:
+        return 0
+    return count
+
+
+def in_dict(kind: Any, style: str, fields: tuple[str, ...]) -> int | None:
+    """How many of the fields are in an object's `__dict__`; None when objects differ in this.
+
+    A field for which the class has a value can be read when the object has none.
+    """
+    if style == "struct":
+        return 0
+    stored = [name for name in fields if not has_slot(kind, name)]
+    return None if any(hasattr(kind, name) for name in stored) else len(stored)

@@ -11,27 +11,18 @@ import attrs
 import msgspec
 import typing_extensions
 
-from orchestra.generate.hints import Hint, Unresolvable, field_hints
-from orchestra.generate.records import has_slot, style_of, why_never_exact, why_whole
-from orchestra.generate.shapes import (
-    MOMENTS,
-    NONE,
-    SCALARS,
-    Again,
-    Choice,
-    Either,
-    LiveMarker,
-    Many,
-    Member,
-    Moment,
-    Record,
-    Ride,
-    Row,
-    Shape,
-    Table,
-    constrained,
-    shorten,
-)
+from orchestra.packing.classes import in_dict, positional, style_of, why_never_exact, why_whole
+from orchestra.packing.hints import Hint, Unresolvable, field_hints
+from orchestra.packing.native import fields_as_seen, gives_members
+from orchestra.packing.shapes.choices import Choice, Member
+from orchestra.packing.shapes.containers import Many, Row, Table
+from orchestra.packing.shapes.records import Record
+from orchestra.packing.shapes.recursion import Again
+from orchestra.packing.shapes.refusals import shorten
+from orchestra.packing.shapes.riding import LiveMarker, Ride
+from orchestra.packing.shapes.scalars import MOMENTS, NONE, SCALARS, Moment, Scalar
+from orchestra.packing.shapes.shape import Shape
+from orchestra.packing.shapes.unions import Either
 
 _MANY: tuple[Any, ...] = (list, set, frozenset, tuple)
 _ABSTRACT: Mapping[Any, tuple[Any, ...]] = {
@@ -44,7 +35,6 @@ _ABSTRACT: Mapping[Any, tuple[Any, ...]] = {
     collections.abc.Mapping: (dict,),
     collections.abc.MutableMapping: (dict,),
 }
-_UNCHANGING: frozenset[type] = frozenset(SCALARS) - {bytearray} | MOMENTS
 _WRAPPERS: tuple[Any, ...] = (
     typing.Final,
     typing.Required,
@@ -57,7 +47,6 @@ _UNPACK: tuple[Any, ...] = (typing.Unpack, typing_extensions.Unpack)
 _ALIASES: tuple[type, ...] = tuple(
     {typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType)}
 )
-
 
 DEEPEST_TYPE = 50
 """How many types may be within each other."""
@@ -96,10 +85,15 @@ class Builder:
         if kind in _MANY or kind is dict or kind in _ABSTRACT:
             return self._container(kind, (), hint)
         if issubclass(kind, enum.Enum):
-            return member_shape(kind) if kind.__members__ else Ride(f"{kind.__qualname__} has no members")
+            return self._enumeration(kind)
         if typing_extensions.is_typeddict(kind):
             return Ride("a TypedDict")
         return self.record(kind, None)
+
+    def _enumeration(self, kind: Any) -> Shape:
+        if not kind.__members__:
+            return Ride(f"{kind.__qualname__} has no members")
+        return Member(kind, by_msgspec=gives_members(kind), by_value=issubclass(kind, enum.Flag))
 
     def _special(self, found: Any, hint: Hint) -> Shape:
         origin, args = get_origin(found), get_args(found)
@@ -110,13 +104,13 @@ class Builder:
         if origin in (typing.Union, types.UnionType):
             return self._union(args, hint)
         if origin in (typing.Literal, typing_extensions.Literal):
-            return self._literal(args)
+            return Choice(args)
         if isinstance(found, _ALIASES) or isinstance(origin, _ALIASES):
             return self._alias(found, origin, args, hint)
         if isinstance(found, typing.NewType):
             return self.shape(hint.inner(found.__supertype__))
         if isinstance(found, typing.TypeVar):
-            return self._variable(found, hint)
+            return Ride("untyped" if found.__bound__ is None else "a type variable that is not given")
         if found in (typing.LiteralString, typing_extensions.LiteralString):
             return SCALARS[str]
         if found in (typing.Self, typing_extensions.Self):
@@ -132,16 +126,11 @@ class Builder:
         if any(isinstance(one, LiveMarker) for one in metadata):
             return Ride("Live")
         shape = self.shape(hint.inner(found.__origin__))
-        return constrained(shape) if any(isinstance(one, msgspec.Meta) for one in metadata) else shape
-
-    def _variable(self, found: Any, hint: Hint) -> Shape:
-        if found.__bound__ is not None:
-            return Ride("a type variable that is not given")
-        return Ride("untyped")
+        return _constrained(shape) if any(isinstance(one, msgspec.Meta) for one in metadata) else shape
 
     def _alias(self, found: Any, origin: Any, args: tuple[Any, ...], hint: Hint) -> Shape:
         alias: Any = origin if isinstance(origin, _ALIASES) else found
-        key = (alias, *(_key_of(hint.inner(arg)) for arg in args))
+        key = (alias, *(hint.inner(arg).key() for arg in args))
         if key in self.making:
             return self.making[key]
         if self._is_too_deep(alias):
@@ -184,9 +173,6 @@ class Builder:
             return members[0]
         return Either(tuple(members))
 
-    def _literal(self, args: tuple[Any, ...]) -> Shape:
-        return Choice(tuple(args))
-
     def _container(self, kind: Any, args: tuple[Any, ...], hint: Hint) -> Shape:
         if kind in _ABSTRACT:
             given = {tuple: (*args, ...)} if args else {}
@@ -208,7 +194,7 @@ class Builder:
     def record(self, kind: type, subscripted: Hint | None) -> Shape:
         """The shape of a class with fields; a class that cannot be packed rides."""
         args = get_args(subscripted.annotation) if subscripted else ()
-        key = (kind, *(_key_of(subscripted.inner(arg)) for arg in args if subscripted))
+        key = (kind, *(subscripted.inner(arg).key() for arg in args if subscripted))
         if key in self.making:
             return self.making[key]
         if key in self.made:
@@ -230,9 +216,9 @@ class Builder:
             kind,
             style,
             fields,
-            positional=_positional(kind, tuple(fields)) if style == "struct" else len(fields),
+            positional=positional(kind, tuple(fields)) if style == "struct" else len(fields),
             has_dict=style != "named tuple" and kind.__dictoffset__ != 0,
-            in_dict=_in_dict(kind, style, tuple(fields)),
+            in_dict=in_dict(kind, style, tuple(fields)),
             by_msgspec=style == "struct"
             and not generic
             and kind.__dictoffset__ == 0
@@ -247,7 +233,7 @@ class Builder:
             for shape in fields.values()
         ):
             return False
-        seen = _view_of_msgspec(kind)
+        seen = fields_as_seen(kind)
         scope = field_hints(kind, dict.fromkeys(fields), None, {})
         return seen is not None and all(
             self.shape(scope[name].inner(seen[name])) == shape for name, shape in fields.items()
@@ -259,73 +245,14 @@ def _is_unpacked(argument: Any) -> bool:
     return getattr(argument, "__unpacked__", False) or get_origin(argument) in _UNPACK
 
 
-def _positional(kind: Any, fields: tuple[str, ...]) -> int:
-    """How many fields the constructor of a Struct takes by position; it takes all of them by keyword."""
-    count = len(kind.__match_args__)
-    if kind.__match_args__ != fields[:count]:
-        return 0
-    try:
-        kind(*fields[:count], **dict.fromkeys(fields[count:]))
-    except TypeError:
-        return 0
-    return count
-
-
-def _in_dict(kind: Any, style: str, fields: tuple[str, ...]) -> int | None:
-    """How many of the fields are in an object's `__dict__`; None when objects differ in this.
-
-    A field for which the class has a value can be read when the object has none.
-    """
-    if style == "struct":
-        return 0
-    stored = [name for name in fields if not has_slot(kind, name)]
-    return None if any(hasattr(kind, name) for name in stored) else len(stored)
-
-
-def _key_of(hint: Hint) -> Any:
-    """What tells an argument from others: its parts are resolved, for a string or a type variable means
-    something else in another place."""
-    hint = hint.resolve()
-    found, origin = hint.annotation, get_origin(hint.annotation)
-    if isinstance(origin, type):
-        return (origin, *(_key_of(hint.inner(arg)) for arg in get_args(found)))
-    if origin in (typing.Union, types.UnionType):
-        return (typing.Union, *(_key_of(hint.inner(arg)) for arg in get_args(found)))
-    try:
-        hash(found)
-    except TypeError:
-        return repr(found)
-    return found
-
-
-def _view_of_msgspec(kind: Any) -> Mapping[str, Any] | None:
-    """The types of the fields of a Struct as msgspec sees them; None where it has no use for them.
-
-    A default that is left out of the frame would be shared by sender and receiver.
-    """
-    try:
-        fields = msgspec.structs.fields(kind)
-        msgspec.msgpack.Decoder(kind)
-    except Exception:
-        return None
-    if kind.__struct_config__.omit_defaults and not all(_is_plain(one.default) for one in fields):
-        return None
-    return {one.name: one.type for one in fields}
-
-
-def _is_plain(default: Any) -> bool:
-    """Whether there is nothing in it that could change."""
-    return default is msgspec.NODEFAULT or type(default) in _UNCHANGING or isinstance(default, enum.Enum)
-
-
-def member_shape(kind: Any) -> Shape:
-    """The shape of an enumeration."""
-    by_msgspec = False
-    if not issubclass(kind, enum.Flag):
-        kinds = {type(one._value_) for one in kind}
-        try:
-            encode, decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(kind).decode
-            by_msgspec = kinds in ({int}, {str}) and all(decode(encode(one)) is one for one in kind)
-        except Exception:
-            by_msgspec = False
-    return Member(kind, by_msgspec=by_msgspec, by_value=issubclass(kind, enum.Flag))
+def _constrained(shape: Shape) -> Shape:
+    """The same shape, where msgspec would check constraints as well if it read the annotation itself."""
+    match shape:
+        case Either(members=members):
+            return Either(tuple(map(_constrained, members)))
+        case Scalar() | Moment() | Member() | Choice() | Many() | Row() | Table():
+            return attrs.evolve(shape, constrained=True)
+        case Record():
+            return attrs.evolve(shape, by_msgspec=False)
+        case _:
+            return shape

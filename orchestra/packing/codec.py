@@ -5,6 +5,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
+import msgspec
+
+encode = msgspec.msgpack.Encoder().encode
+"""Makes the frames."""
 
 
 def _unchanging(rides: Mapping[str, str]) -> Mapping[str, str]:

@@ -2,6 +2,7 @@
 
 import builtins
 import sys
+import types
 import typing
 from collections.abc import Iterator, Mapping
 from typing import Any, ForwardRef, get_args, get_origin
@@ -62,6 +63,21 @@ class Hint:
     def inner(self, annotation: Any) -> "Hint":
         """A part of this annotation."""
         return Hint(annotation, self.scope)
+
+    def key(self) -> Any:
+        """What tells it from others: its parts are resolved, for a string or a type variable means
+        something else in another place."""
+        hint = self.resolve()
+        found, origin = hint.annotation, get_origin(hint.annotation)
+        if origin in (typing.Union, types.UnionType):
+            origin = typing.Union
+        if isinstance(origin, type) or origin is typing.Union:
+            return (origin, *(hint.inner(arg).key() for arg in get_args(found)))
+        try:
+            hash(found)
+        except TypeError:
+            return repr(found)
+        return found
 
 
 class _Lookup(Mapping[str, Any]):

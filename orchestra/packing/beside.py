@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-import msgspec
+from orchestra.packing.codec import encode
 
 Beside: TypeAlias = tuple[bytes | None, ...]
 """What stands beside a frame, in the order of the fields; None for a field that has None."""
@@ -16,15 +16,13 @@ Beside: TypeAlias = tuple[bytes | None, ...]
 LARGE = 256
 """Bytes from which on a field of a message is large."""
 
-_encode = msgspec.msgpack.Encoder().encode
-
 
 def joined(frame: bytes, count: int, beside: Beside) -> bytes:
     """One frame of all: of the `count` values that a frame has, and after them of what stands beside it."""
     if count == 0 and len(beside) == 1:
-        return _encode(beside[0])
+        return encode(beside[0])
     values = frame if count == 1 else frame[len(_array(count)) :]
-    return b"".join([_array(count + len(beside)), values, *map(_encode, beside)])
+    return b"".join([_array(count + len(beside)), values, *map(encode, beside)])
 
 
 def _array(count: int) -> bytes:

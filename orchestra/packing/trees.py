@@ -8,9 +8,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from orchestra.generate.checks import Checks, carried_types
-from orchestra.generate.shapes import Either, Many, Member, Record, Row, Shape, Table, extent, parts_of
-from orchestra.generate.writer import Writer
+from orchestra.packing.checks import Checks
+from orchestra.packing.shapes.choices import Member
+from orchestra.packing.shapes.containers import Many, Row, Table
+from orchestra.packing.shapes.records import Record
+from orchestra.packing.shapes.shape import Shape
+from orchestra.packing.shapes.unions import Either, carried_types
+from orchestra.source import Writer
 
 _new = object.__new__
 _new_tuple = tuple.__new__
@@ -33,7 +37,7 @@ class Trees(Checks):
     def _write_helpers(self, shape: Shape) -> None:
         if shape.is_straight() or id(shape) in self.helpers:
             return
-        for one in parts_of(shape):
+        for _, one in shape.parts():
             self._write_helpers(one)
         if isinstance(shape, Record) and not shape.is_straight():
             self._write_helper(shape)
@@ -150,7 +154,7 @@ def is_decodable(shape: Shape) -> bool:
 
     Those for very many levels or parts nobody could read, nor Python compile.
     """
-    levels, parts = extent(shape)
+    levels, parts = _extent(shape)
     if levels > MOST_LEVELS or parts > MOST_PARTS or shape.wire() is None:
         return False
     try:
@@ -158,3 +162,17 @@ def is_decodable(shape: Shape) -> bool:
     except Exception:
         return False
     return True
+
+
+def _extent(shape: Shape) -> tuple[int, int]:
+    """How many levels a type has, and how many parts the type of its tree has, all written out."""
+    known: dict[int, tuple[int, int]] = {}
+
+    def measure(one: Shape) -> tuple[int, int]:
+        if id(one) not in known:
+            inner = [measure(part) for _, part in one.parts()]
+            levels, sizes = [level for level, _ in inner], [size for _, size in inner]
+            known[id(one)] = 1 + max(levels, default=0), 1 + (0 if one.is_straight() else sum(sizes))
+        return known[id(one)]
+
+    return measure(shape)

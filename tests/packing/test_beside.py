@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra.generate.beside import LARGE, joined, put_back, taken_out
+from orchestra.packing.beside import LARGE, joined, put_back, taken_out
 
 VALUES = (
     st.integers().filter(lambda n: abs(n) < 2**63) | st.text(max_size=3) | st.lists(st.booleans(), max_size=2)

@@ -3,44 +3,28 @@
 A value that does not pass goes to the refusal: an expression that the function then returns.
 """
 
-import builtins
-import datetime as dt
 import itertools
-import uuid
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
-from typing import Any
 
-from orchestra.generate.shapes import (
-    Choice,
-    Either,
-    Many,
-    Member,
-    Moment,
-    Record,
-    Row,
-    Scalar,
-    Shape,
-    Table,
-    may_become_equal,
-    parts_of,
-)
-from orchestra.generate.writer import Writer
+from orchestra.packing.conditions import Conditions
+from orchestra.packing.shapes.containers import Many, Row, Table
+from orchestra.packing.shapes.records import Record
+from orchestra.packing.shapes.shape import Shape
+from orchestra.packing.shapes.unions import Either, carried_types
+from orchestra.source import Writer
 
 _flatten = itertools.chain.from_iterable
 
 
-class Checks:
+class Checks(Conditions):
     """Writes checks into functions, each of which has local names of its own."""
 
     def __init__(self, writer: Writer) -> None:
-        self.writer = writer
+        super().__init__(writer)
         self.local = writer.names.nested()
         self.refusal = "seal_loosely(message)"
         self.tests: dict[int, str] = {}
-        self.constants: dict[frozenset[Any], frozenset[Any]] = {}
-        self.near: dict[str, str] | None = None
-        self.near_names: dict[str, str] = {}
 
     def _write_tests(self, shapes: Iterable[Shape]) -> None:
         """Write a function for the check of each record that stands in more than one place."""
@@ -51,7 +35,7 @@ class Checks:
                 met[id(shape)] = met.get(id(shape), 0) + 1
                 if met[id(shape)] > 1:
                     return
-            for one in parts_of(shape):
+            for _, one in shape.parts():
                 visit(one)
             if isinstance(shape, Record):
                 records.append(shape)
@@ -75,10 +59,6 @@ class Checks:
             writer.line("return True")
         self.refusal = "seal_loosely(message)"
         self.tests[id(record)] = name
-
-    def _is_of(self, shape: Shape, value: str) -> str:
-        kinds = sorted(shape.exactly() or (), key=lambda one: one.__name__)
-        return " or ".join(f"type({value}) is {self._kind(one)}" for one in kinds)
 
     def _refuse_if(self, condition: str) -> None:
         if not condition:
@@ -191,115 +171,7 @@ class Checks:
         flatten = self.writer.bind(_flatten, "flatten")
         self._check_all(shape.item, f"{flatten}({values})", strict=strict)
 
-    def _told_by_type(self, shape: Shape, strict: bool) -> frozenset[type] | None:
-        """The exact types of the values, when nothing else is to be checked."""
-        match shape:
-            case Scalar():
-                return frozenset({shape.kind}) if strict else shape.kinds
-            case Member(by_msgspec=True, kind=kind):
-                return frozenset({kind})
-            case Moment(kind=kind) if not self._odd(kind, ""):
-                return frozenset({kind})
-            case Either():
-                parts = [self._told_by_type(one, strict) for one in shape.members]
-                return None if None in parts else frozenset[type]().union(*(one for one in parts if one))
-            case _:
-                return None
-
-    def _misfit(self, shape: Shape, value: str, strict: bool, typed: bool) -> str:
-        """The condition under which a value is, by itself, not as its type says; empty for none."""
-        kinds = self._told_by_type(shape, strict)
-        if typed and kinds is not None:
-            return ""
-        if kinds == frozenset({type(None)}):
-            return f"{value} is not None"
-        if kinds is not None and len(kinds) > 2:
-            return f"type({value}) not in {self._kinds(kinds)}"
-        if kinds is not None:
-            ordered = sorted(kinds, key=lambda one: one.__name__, reverse=True)
-            return " and ".join(f"type({value}) is not {self._kind(one)}" for one in ordered)
-        match shape:
-            case Choice():
-                kind, more = next(iter(shape.kinds)), [f"{value} not in {self._choices(shape)}"]
-            case Member(kind=kind):
-                more = [f"{self._table(shape)}.get({value}.{shape.attribute}) is not {value}"]
-            case Moment(kind=kind):
-                more = self._odd(kind, value)
-            case Many(kind=kind):
-                more = self._merged(value, shape.item) if kind in {set, frozenset} else []
-            case Table():
-                kind, more = dict, self._merged(value, shape.key)
-            case Row(items=items):
-                kind, more = tuple, [f"len({value}) != {len(items)}"]
-            case Record(kind=kind):
-                more = self._more_in(shape, value)
-            case _:
-                raise AssertionError(shape)
-        wrong_type = [] if typed else [f"type({value}) is not {self._kind(kind)}"]
-        return " or ".join([*wrong_type, *more])
-
-    def _merged(self, value: str, item: Shape) -> list[str]:
-        """Conditions under which a set or dict cannot be filled again with as many items."""
-        return [f"len(frozenset(list({value}))) != len({value})"] if may_become_equal(item) else []
-
-    def _more_in(self, record: Record, value: str) -> list[str]:
-        """Conditions under which an object has more in it than its fields."""
-        if record.style == "named tuple":
-            return [f"len({value}) != {len(record.fields)}"]
-        return [self._undeclared(record, value)] if record.has_dict else []
-
-    def _undeclared(self, record: Record, value: str) -> str:
-        """The condition under which an object has attributes that are not declared."""
-        if record.in_dict is not None:
-            return f"len({value}.__dict__) != {record.in_dict}"
-        fields = self._constant(frozenset(record.fields), f"{record.kind.__name__}_fields")
-        return f"not {fields}.issuperset({value}.__dict__)"
-
-    def _odd(self, kind: type, value: str) -> list[str]:
-        """Conditions under which msgspec does not give the same value back."""
-        if kind is dt.datetime:
-            utc = self.writer.bind(dt.UTC, "utc")
-            return [f"{value}.fold", f"{value}.tzinfo is not None and {value}.tzinfo is not {utc}"]
-        if kind is dt.time:
-            return [f"{value}.fold", f"{value}.tzinfo is not None"]
-        if kind is uuid.UUID:
-            unknown = self.writer.bind(uuid.SafeUUID.unknown, "unknown_safety")
-            return [f"{value}.is_safe is not {unknown}"]
-        return []
-
-    # Names.
-
     def _local(self, wanted: str, expression: str) -> str:
         local = self.local.unique(wanted)
         self.writer.line(f"{local} = {expression}")
         return local
-
-    def _kinds(self, kinds: frozenset[type]) -> str:
-        names = "_or_".join(sorted(one.__name__ for one in kinds))
-        return self._constant(kinds, f"{names}_only" if len(kinds) == 1 else names)
-
-    def _constant(self, values: frozenset[Any], wanted: str) -> str:
-        """Bind an equal set once. The types belong to the key: 1 equals True."""
-        key = frozenset((type(one), one) for one in values)
-        return self.writer.bind(self.constants.setdefault(key, values), wanted)
-
-    def _choices(self, shape: Choice) -> str:
-        return self._constant(frozenset(shape.values), "choices")
-
-    def _table(self, shape: Member) -> str:
-        return self.writer.bind(shape.table, f"{shape.kind.__name__}_members")
-
-    def _kind(self, kind: type) -> str:
-        known = getattr(builtins, kind.__name__, None) is kind
-        name = kind.__name__ if known else self.writer.bind(kind, kind.__name__)
-        if self.near is None:
-            return name
-        if name not in self.near_names:
-            self.near_names[name] = self.writer.names.unique(f"{name}_")
-        return self.near.setdefault(name, self.near_names[name])
-
-
-def carried_types(union: Either) -> frozenset[type]:
-    """The types of a union that have no place of their own."""
-    own = union.slots or ()
-    return (union.exactly() or frozenset()).difference(*(one.exactly() or () for one in own))
