@@ -24,6 +24,7 @@ from orchestra.errors import Closed, Deadlock
 from orchestra.priority import Priority
 from orchestra.reply import Reply
 from orchestra.runtime.clock import Clock, Handle, seconds
+from orchestra.runtime.forking import renew
 from orchestra.runtime.gridlock import Gridlocks
 from orchestra.runtime.inbox import Inbox
 from orchestra.runtime.lane import Lane
@@ -102,6 +103,7 @@ class Asks:
         self.loop = loop
         self.thread = threading.get_ident()
         self.late: Counter[str] = Counter()
+        self._counting = threading.Lock()
         self.waits = Waits(self._is_free)
         self._scheduler = scheduler
         self._parts = parts
@@ -202,7 +204,8 @@ class Asks:
     def count_late(self, pending: Pending) -> None:
         """An answer came too late."""
         if pending.holder is not None:
-            self.late[pending.holder] += 1
+            with self._counting:
+                self.late[pending.holder] += 1
 
     def buried(self, letter: DeadLetter) -> None:
         """A message will never be handled, so nobody answers what it asks."""
@@ -250,6 +253,7 @@ class Asks:
 
     def disown(self) -> None:
         """In a forked child: nobody waits here for an answer."""
+        renew(self._counting)
         for pending in self._open:
             pending.claim()
 

@@ -145,6 +145,8 @@ class Ticking(Job):
         if self._owed and self.timer.active:
             for lane in self._lanes:
                 lane.watch(self._look_soon)
+            if any(self._takes(lane) for lane in self._lanes):  # a thread has taken a message meanwhile
+                self._look_soon()
 
     def _look_soon(self) -> None:
         """Try again at the next turn of the loop: a receiver that takes messages is not to be held up."""

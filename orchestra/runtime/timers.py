@@ -222,8 +222,14 @@ class PartTimers:
         inbox = self._part.inbox
         gone = sum(lane.gone for lane in inbox.lanes)
         if gone == self._gone and any(lane.queue for lane in inbox.lanes):
+
+            def again() -> None:
+                self._timers.loop.call_soon(self._pass, deadline)
+
             for lane in inbox.lanes:
-                lane.watch(lambda: self._timers.loop.call_soon(self._pass, deadline))
+                lane.watch(again)
+            if gone != sum(lane.gone for lane in inbox.lanes):  # a thread has taken a message meanwhile
+                again()
         else:
             self._gone = gone
             deadline.passed = True

@@ -13,9 +13,15 @@ class SharedByteLane(SharedLane, ByteLane):
 
     fits = locked(ByteLane.fits)
     offer = locked(ByteLane.offer)
-    relieve = locked(ByteLane.relieve)
     settle = locked(ByteLane.settle)
     withdraw = locked(ByteLane.withdraw)
+
+    def relieve(self) -> None:
+        with self.lock:
+            self.congested = self.stalled = (
+                False  # somebody else may have let go of the size of what was taken
+            )
+            ByteLane.relieve(self)
 
     def _mark(self) -> None:
         ByteLane._mark(self)

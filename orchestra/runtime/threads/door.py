@@ -56,6 +56,7 @@ class Call:
 
     __slots__ = (
         "_bell",
+        "_cancelled",
         "_context",
         "_door",
         "_error",
@@ -80,6 +81,7 @@ class Call:
         self._result: Any = None
         self._error: BaseException | None = None
         self._instead: BaseException | None = None
+        self._cancelled = False
 
     def begin(self) -> None:
         """Do the work; called in the loop."""
@@ -120,6 +122,7 @@ class Call:
     def cancel(self, error: BaseException | None = None) -> None:
         """Cancel what is awaited; called in the loop. When that ends it, the thread is told `error`."""
         self._instead = error
+        self._cancelled = True
         if self.task is not None:
             self.task.cancel()
 
@@ -145,6 +148,10 @@ class Call:
 
     async def _await(self, awaitable: Any) -> Any:
         self.task = asyncio.current_task()
+        if self._cancelled:  # before this task had begun
+            if inspect.iscoroutine(awaitable):
+                awaitable.close()
+            raise asyncio.CancelledError
         return await awaitable
 
     def _finished(self, task: "asyncio.Task[Any]") -> None:

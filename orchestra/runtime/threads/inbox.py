@@ -88,6 +88,10 @@ class SharedInbox(Inbox):
         with self.lock:
             return super().queued
 
+    def note_peaks(self) -> None:
+        with self.lock:
+            super().note_peaks()
+
     def wake(self) -> None:
         if self._door.here:
             super().wake()
@@ -183,6 +187,13 @@ class ThreadInbox(SharedInbox):
         if signal.__class__ is Deadline:
             return None if signal.off else signal
         return signal
+
+    def nothing(self) -> None:
+        """As that of `Inbox`; a message may have come, and the end after it, since the thread has looked."""
+        self.current = None
+        with self.lock:
+            if self.over and not self.signals and not any(lane.queue for lane in self.lanes):
+                raise self.ended()
 
     def _sleep(self) -> None:
         self.note_peaks()

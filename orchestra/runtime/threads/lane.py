@@ -98,6 +98,7 @@ class SharedLane(Lane):
     keep = locked(Lane.keep)
     close = locked(Lane.close)
     withdraw = locked(Lane.withdraw)
+    _has_waited = locked(Lane._has_waited)
     _is_early = locked(Lane._is_early)
     _use = locked(Lane._use)
     _wait_ran_out = locked(Lane._wait_ran_out)
