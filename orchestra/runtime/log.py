@@ -1,9 +1,6 @@
-"""The library's logger.
-
-It has no handler, so where the program sets no logging up Python shows warnings and errors on stderr: what
-fails, is lost or stands still is seen by whoever has not read about it.
-"""
+"""The library's logger. Nothing is printed unless the program sets logging up, as for any library."""
 
 import logging
 
 logger = logging.getLogger("orchestra")
+logger.addHandler(logging.NullHandler())
