@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import logging
 from typing import Annotated
 
 from cyclopts import App, Parameter, validators

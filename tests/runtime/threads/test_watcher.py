@@ -123,7 +123,7 @@ def test_nobody_looks_while_all_rest_and_the_next_slow_handler_is_named(
         async with start(alone(Calls(sleeps)), slow_handler=0.02) as running:
             scheduler = running._ensemble.scheduler
             for n in (1, 2):
-                await until(lambda: scheduler.on_begin is not None, 8)  # the first turn is to wake the watcher
+                await until(lambda: scheduler.on_begin is not None, 8)  # a turn is to wake the watcher
                 seen = looks
                 await asyncio.sleep(0.1)
                 assert looks == seen
