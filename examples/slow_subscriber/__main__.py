@@ -30,7 +30,6 @@ def main(*, seconds: Annotated[float, Positive] = 10.0, rate: Annotated[float, P
     interval = 0.25 if progress.is_terminal else 1.0
     with contextlib.suppress(KeyboardInterrupt):
         with screen_for(progress) as screen:
-            logging.getLogger("orchestra").setLevel(logging.ERROR)  # that lanes are congested is shown
             last = asyncio.run(compare(seconds, rate, screen.show, interval))
         Console().print(table_of(seconds, last))
 
