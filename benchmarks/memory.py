@@ -21,7 +21,7 @@ import msgspec
 from benchmarks import bars, loops, peers
 from benchmarks.harness import Case, Group
 from benchmarks.messages import U8, Signal
-from orchestra import Actor, Context, orchestra, start, subsystem
+from orchestra import Actor, Context, Subsystem, orchestra, start, subsystem
 
 EACH_CLASS = 100
 """Fields of the class that many are instances of."""
@@ -40,6 +40,14 @@ class WaitsLater(Actor):
     """The same with an asynchronous handler."""
 
     async def handle(self, ctx: Context[Any, Never, Any], message: Any) -> None: ...
+
+
+class WaitsItself(Subsystem):
+    """The same with a `run` of its own."""
+
+    async def run(self, ctx: Context[Any, Never, Any]) -> None:
+        async for _ in ctx:
+            pass
 
 
 def app_class(kind: type, size: int) -> Any:
@@ -186,6 +194,7 @@ async def queue_bytes(count: int) -> float:
 FIGURES: Mapping[str, Callable[[int], Coroutine[Any, Any, float]]] = {
     "idle": lambda count: subsystem_bytes(Waits, count, EACH_CLASS),
     "idle-later": lambda count: subsystem_bytes(WaitsLater, count, EACH_CLASS),
+    "idle-run": lambda count: subsystem_bytes(WaitsItself, count, EACH_CLASS),
     "idle-asyncio": task_bytes,
     "idle-pykka": pykka_bytes,
     "idle-xoscar": xoscar_bytes,
@@ -226,6 +235,7 @@ def groups(rounds: int, *, quick: bool = False) -> Sequence[Group]:
             cases=[
                 _case(bars.IDLE_SUBSYSTEM, "idle", 1_000),
                 _case(f"{bars.IDLE_SUBSYSTEM}, asynchronous handler", "idle-later", 1_000),
+                _case(f"{bars.IDLE_SUBSYSTEM}, a run of its own", "idle-run", 1_000),
                 _case(bars.idle("a task with an asyncio.Queue"), "idle-asyncio", 1_000),
                 *beside,
             ],
