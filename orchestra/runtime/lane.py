@@ -96,6 +96,11 @@ class Surroundings(Protocol):
         """A sender waits without any limit."""
 
 
+TO_ITSELF = (
+    ", and it is its receiver that sends, which would wait for ever: give the lane more room, "
+    "or a policy that drops"
+)
+
 _NO_TICKETS: Final[OrderedDict[Ticket, None]] = OrderedDict()
 _NO_DROPS: Final[Counter[str]] = Counter()
 """What most lanes have; where something is put, one of its own is made first."""
@@ -486,7 +491,7 @@ class Lane:
         self, entry: Any, message: Any, *, directly: bool, first: bool = False
     ) -> Ticket | bool:
         if self._around.sends_itself():
-            raise Full(message, self.subsystem, self.priority)
+            raise Full(message, self.subsystem, self.priority, TO_ITSELF)
         if self.stalled:
             return self.drop("stalled")
         if self.evict_after is not None and self._watch is None:

@@ -181,6 +181,8 @@ def test_an_error_of_the_part_is_told(shop: Any, folder: Path) -> None:
     with router() as (_, at):
         told = asyncio.run(main(at))
         assert "ValueError: no such task" in told
+        assert "launch.py" not in told
+        assert told.endswith("Frames of orchestra and asyncio are left out; --verbose shows them.\n")
 
 
 def test_a_part_that_is_refused_says_why(shop: Any, folder: Path) -> None:
