@@ -279,7 +279,7 @@ class Lane:
             case BlockFirst() if self._first_waits():
                 return self.drop("behind the first")
             case _:
-                raise Full(message, self.subsystem, self.priority)
+                raise Full(message, self.subsystem, self.priority, self._how_full())
 
     def admit(
         self, entry: Any, message: Any, policy: Overflow | None = None, *, directly: bool = False
@@ -310,7 +310,7 @@ class Lane:
                     else self._join_to_block(entry, message, directly=directly, first=True)
                 )
             case _:
-                raise Full(message, self.subsystem, self.priority)
+                raise Full(message, self.subsystem, self.priority, self._how_full())
 
     def displace(self, entry: Any) -> bool:
         """Put an entry into a full lane in place of the oldest one; False when the lane is not open."""
@@ -473,6 +473,10 @@ class Lane:
             self.waiting.pop(ticket, None)
         self.settle()
         self._around.left()
+
+    def _how_full(self) -> str:
+        """What is to be said of a full lane, where it is not plain what fills it."""
+        return ""
 
     def _first_waits(self) -> bool:
         return any(ticket.first for line in (self.waiting, self._granted) for ticket in line)
