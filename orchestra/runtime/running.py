@@ -275,7 +275,10 @@ class Running:
 
     def _check_thread(self) -> None:
         if threading.get_ident() != self._thread:
-            raise RuntimeError(f"{self!r} belongs to the thread of its event loop, and this is another one")
+            raise RuntimeError(
+                f"{self!r} belongs to the thread of its event loop, and this is "
+                f"{threading.current_thread().name!r}: use running.threadsafe()"
+            )
 
     def _check_open(self, given: Any) -> None:
         self._check_thread()
