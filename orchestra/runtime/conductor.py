@@ -88,9 +88,8 @@ class LiveConductor(Conductor[Any]):
 def check_signal(plan: Plan, signal: Any) -> None:
     """Raise TypeError unless this is a signal of the orchestra."""
     if not isinstance(signal, plan.signals):
-        raise TypeError(
-            _not_one("signal", signal, plan.name, plan.signals, plan.events, "running.event(...)")
-        )
+        events = plan.events if plan.has_on_event else ()
+        raise TypeError(_not_one("signal", signal, plan.name, plan.signals, events, "running.event(...)"))
 
 
 def check_event(plan: Plan, event: Any) -> None:

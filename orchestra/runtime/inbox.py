@@ -58,7 +58,7 @@ class Inbox:
     `unhandled` is called with the one of a task that has ended by an error, or was cancelled, and with that.
     `alert` says that there may be something else than messages to look at: signals, a lane that is pressed,
     or the end; a receiver that looks at it instead of them calls `attend` then.
-    `absent` says that no process hosts its subsystem now, `why` in words for what it takes no more, once that is so.
+    `absent` says that no process hosts its subsystem now; `why` tells in words why it takes no more messages.
     `work` is the step that serves it. Where that is for one message, `batch` is for many, and `broke` is told
     of an error of a handler; the generated code sets both.
     """
@@ -539,12 +539,12 @@ class Inbox:
             kind = type(open_entry(message)).__qualname__
             by = getattr(self.level, "__qualname__", f"the priority of {self.name!r}")
             return f"{by} returned None for {kind}: let it return a Priority, such as Priority.NORMAL"
-        if not isinstance(priority, Priority):
+        if priority not in Priority.__members__.values():
             return (
                 f"{self.name!r} has no lane {priority!r}, for that is no Priority: give {_nearest(priority)}"
             )
         has = ", ".join(lane.priority.name for lane in self.lanes)
-        return f"{self.name!r} has no {priority.name} lane; it has {has}"
+        return f"{self.name!r} has no {Priority(priority).name} lane; it has {has}"
 
     def _make_lane(self, plan: LanePlan, evict_after: float | None, clock: Clock | None) -> Lane:
         kind = Lane if plan.capacity_bytes is None else ByteLane
@@ -652,9 +652,9 @@ def outcome_of(task: "asyncio.Task[Any]") -> BaseException | None:
 
 def _nearest(given: Any) -> str:
     """The level that was most likely meant, as it is written."""
-    name = given.upper() if isinstance(given, str) else given
-    known = name in Priority.__members__ if isinstance(name, str) else False
-    return f"Priority.{name}" if known else "a level, such as Priority.HIGH"
+    if isinstance(given, str) and given.upper() in Priority.__members__:
+        return f"Priority.{given.upper()}"
+    return "a level, such as Priority.HIGH"
 
 
 def _release_one(line: Short[asyncio.Future[None]]) -> None:

@@ -15,7 +15,6 @@ from orchestra.reply import Reply
 from orchestra.runtime.lane import Lane
 from orchestra.runtime.ticket import Ticket
 
-
 _DROPPED = "the reply was dropped without an answer"
 _NOT_HELD = (
     "the message does not hold the reply that it was made with: write ask(lambda reply: Request(..., reply))"
