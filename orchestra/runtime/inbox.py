@@ -24,6 +24,8 @@ from orchestra.runtime.strand import PARKED, Strand, breathe, park
 from orchestra.runtime.ticket import Ticket
 from orchestra.timer import Deadline
 
+CALLED_FINISH: Final = "it has called ctx.finish()"
+
 _NO_COURSE: Final[list[int]] = []
 
 _NONE: Final[dict[Any, Any]] = {}

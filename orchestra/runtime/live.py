@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from orchestra.context import Context
 from orchestra.reply import Reply
 from orchestra.runtime.ensemble import Ensemble
-from orchestra.runtime.inbox import Inbox
+from orchestra.runtime.inbox import CALLED_FINISH, Inbox
 from orchestra.runtime.post import Post
 from orchestra.runtime.timers import PartTimers
 from orchestra.timer import Missed, Timer
@@ -61,7 +61,7 @@ class LiveContext(Context[Any, Any, Any]):
 
     def finish(self) -> None:
         self._ensemble.door.check(self.name)
-        self._inbox.close("finished", "it has called ctx.finish()")
+        self._inbox.close("finished", CALLED_FINISH)
 
     def send_after(self, delay: float, message: Any) -> Timer:
         self._ensemble.door.check(self.name)

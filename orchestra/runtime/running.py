@@ -139,7 +139,9 @@ class Running:
     def outgoing(self) -> Outgoing:
         """The messages of the `outgoing` type: `async for`, `await recv()` or `try_recv()`."""
         if self._assembly.outgoing is None:
-            raise TypeError(f"{self._ensemble.plan.name} declares no outgoing type")
+            raise TypeError(
+                f"{self._ensemble.plan.name} declares no outgoing type: give @orchestra outgoing="
+            )
         return self._assembly.outgoing
 
     async def drain(self, timeout: float | None = None) -> None:
