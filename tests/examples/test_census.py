@@ -202,6 +202,7 @@ def counting_the_standard_library() -> Generator["subprocess.Popen[str]"]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",
+        start_new_session=True,
     ) as process:
         try:
             assert process.stderr is not None
@@ -213,9 +214,10 @@ def counting_the_standard_library() -> Generator["subprocess.Popen[str]"]:
             process.kill()
 
 
-def test_an_interrupt_ends_it_with_the_figures_so_far_and_status_0() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_its_group_ends_it_with_the_figures_so_far_and_status_0(number: signal.Signals) -> None:
     with counting_the_standard_library() as process:
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, number)
         began = time.monotonic()
         out, err = process.communicate(timeout=20)
         assert process.returncode == 0, err
