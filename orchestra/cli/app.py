@@ -17,7 +17,7 @@ from orchestra.cli.graphviz import svg_of
 from orchestra.cli.show import emit, show_source
 from orchestra.cli.target import find, find_plan
 from orchestra.cli.telling import show_log
-from orchestra.cli.tracebacks import traceback_of
+from orchestra.cli.tracebacks import failed
 from orchestra.graph import Graph, to_dot, to_mermaid
 from orchestra.runtime.ensemble import PATIENCE
 
@@ -142,10 +142,7 @@ def run(
     except CommandError:
         raise
     except Exception as error:
-        if verbose:
-            raise
-        print(traceback_of(error), end="", file=sys.stderr)
-        return 1
+        return failed(error, verbose=verbose)
     return 0
 
 

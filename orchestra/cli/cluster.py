@@ -17,6 +17,7 @@ from orchestra.cli.linking import Door, Way
 from orchestra.cli.presence import Presence, presence_of, table_of
 from orchestra.cli.show import emit
 from orchestra.cli.telling import Told, show_log
+from orchestra.cli.tracebacks import failed
 from orchestra.errors import LinkError
 from orchestra.link.session import Session
 
@@ -27,6 +28,7 @@ def serve(
     *,
     host: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")],
     name: str | None = None,
+    verbose: bool = False,
     way: Door | None = None,
 ) -> int:
     """Run the part of an orchestra that hosts some of its subsystems, until the orchestra stops.
@@ -44,6 +46,8 @@ def serve(
         The subsystems to host, one or more.
     name
         The name of this process; by default it is made of what it hosts.
+    verbose
+        Show the frames of orchestra and asyncio in the traceback of an error, too.
     """
     way = way or Door()
     if not way.connect and not way.listen:
@@ -52,7 +56,6 @@ def serve(
         )
     link = way.link(name=name)
     show_log()
-    app = part_of(target, host)
     told = Told(host, link)
 
     async def main(running: orchestra.Running) -> None:
@@ -60,9 +63,13 @@ def serve(
         await running.wait()
 
     try:
-        orchestra.run(app, main, link=link, on_peer=told.peer)
+        orchestra.run(part_of(target, host), main, link=link, on_peer=told.peer)
+    except CommandError:
+        raise
     except LinkError as error:
         raise CommandError(str(error), status=1) from None
+    except Exception as error:
+        return failed(error, verbose=verbose)
     return 0
 
 

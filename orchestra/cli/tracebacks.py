@@ -1,13 +1,22 @@
-"""How `orchestra run` shows an error: by the user's own lines."""
+"""How the commands that run an orchestra show an error: by the user's own lines."""
 
 import asyncio
 import os
+import sys
 import traceback
 
 import orchestra
 
 _LEFT_OUT = (orchestra.__path__[0] + os.sep, os.path.dirname(asyncio.__file__) + os.sep, "<orchestra ")
 _HINT = "Frames of orchestra and asyncio are left out; --verbose shows them.\n"
+
+
+def failed(error: Exception, *, verbose: bool) -> int:
+    """Show an error and give the exit status; with `verbose` it is raised, with all its frames."""
+    if verbose:
+        raise error
+    print(traceback_of(error), end="", file=sys.stderr)
+    return 1
 
 
 def traceback_of(error: BaseException) -> str:
