@@ -35,6 +35,9 @@ RUNNING_TESTS := tests/runtime tests/testing tests/wrapping tests/wrappers
 .PHONY: demo test lint pytest pytest-newest loops docs bench bench-newest env env-newest clean
 .DEFAULT_GOAL := test
 
+# With NAMED=1 each line of the tests begins with what runs, since two run at a time.
+named = $(if $(NAMED),scripts/named $(1))
+
 # An environment is made anew when it was made by another Python than the one asked for now.
 define make_environment
 	@if [ "$$($(1)/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)" != "$(3)" ]; then \
@@ -68,7 +71,7 @@ lint: env
 	$(BIN)/basedpyright
 
 pytest: env
-	$(BIN)/python -m pytest
+	$(call named,$(PYTHON_VERSION)) $(BIN)/python -m pytest
 
 ifeq ($(filter-out $(PYTHON_VERSION),$(NEWEST_VERSION)),)
 env-newest pytest-newest bench-newest:
@@ -83,7 +86,7 @@ env-newest: $(NEWEST_VENV)/.ready-test-$(NEWEST_VERSION)
 
 pytest-newest: env-newest
 	@echo "tests on the newest Python found: $(NEWEST) ($(NEWEST_VERSION))"
-	$(NEWEST_VENV)/bin/python -m pytest
+	$(call named,$(NEWEST_VERSION)) $(NEWEST_VENV)/bin/python -m pytest
 
 bench-newest: env-newest
 	$(NEWEST_VENV)/bin/python -m pip install $(PIP_FLAGS) --editable '.[$(EXTRAS),peers]'
@@ -97,13 +100,13 @@ loops: loop-debug loop-uvloop loop-eager
 
 loop-%: env env-newest
 	@echo "tests with --loop $*"
-	$(LOOPS_VENV)/bin/python -m pytest -q $(RUNNING_TESTS) --loop $*
+	$(call named,$*) $(LOOPS_VENV)/bin/python -m pytest -q $(RUNNING_TESTS) --loop $*
 
 # Two at a time: what the tests say of time has wide margins.
 test:
 	$(MAKE) env env-newest
 	$(MAKE) lint
-	$(MAKE) -j2 --output-sync=target pytest pytest-newest loops
+	$(MAKE) -j2 NAMED=1 pytest pytest-newest loops
 	@echo "tested on Python $(PYTHON_VERSION)$(if $(filter-out $(PYTHON_VERSION),$(NEWEST_VERSION)), and $(NEWEST_VERSION))"
 
 docs: $(VENV)/.ready-docs-$(PYTHON_VERSION)
