@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks import loops, peers, report
+from benchmarks import bars, loops, peers, report
 from benchmarks.harness import Group, Report, Result, measure, pinned
 
 
@@ -85,7 +85,7 @@ def _box(quick: bool) -> Sequence[Group]:
 
     if quick:
         return box.groups(count=20_000, waiting=20_000, rounds=3)
-    return box.groups(count=100_000, waiting=500_000, rounds=5)
+    return box.groups(count=100_000, waiting=bars.FULL_BACKLOG, rounds=5)
 
 
 def _link(quick: bool) -> Sequence[Group]:
@@ -93,7 +93,7 @@ def _link(quick: bool) -> Sequence[Group]:
 
     if quick:
         return link.groups(count=10_000, million=20_000, seconds=0.5, rounds=1)
-    return link.groups(count=100_000, million=1_000_000, seconds=3, rounds=3)
+    return link.groups(count=bars.FULL_LINKED, million=1_000_000, seconds=3, rounds=3)
 
 
 GROUPS: dict[str, Callable[[bool], Sequence[Group]]] = {

@@ -200,7 +200,15 @@ def _cases(
     runs: Sequence[Runs], what: str, figure: Callable[[Figures], float], *, relative: bool = True
 ) -> Sequence[Case]:
     against = bars.backlog(bars.SLOTTED, what) if relative else None
-    return [Case(bars.backlog(each.kind, what), each.looked_at(figure), against) for each in runs]
+    return [
+        Case(
+            bars.backlog(each.kind, what),
+            each.looked_at(figure),
+            against,
+            judged=each.count >= bars.FULL_BACKLOG,
+        )
+        for each in runs
+    ]
 
 
 def main(words: Sequence[str]) -> None:

@@ -144,6 +144,9 @@ SLOTTED, STRUCT, WITHOUT_GC, IN_BOXES = (
     "records, Struct(gc=False)",
     "msgspec.Struct, boxed",
 )
+FULL_BACKLOG = 500_000
+"""How many messages wait in the backlog that the bars are for."""
+
 TIME, MEMORY, PAUSE = "fill and drain", "memory", "longest pause"
 
 
@@ -153,6 +156,8 @@ def backlog(kind: str, what: str) -> str:
 
 
 LINKED = (1, 16, 64, 256, 1024)
+FULL_LINKED = 100_000
+"""How many messages go to another process in the run that the bar of their rate is for."""
 
 
 def linked(capacity: int) -> str:

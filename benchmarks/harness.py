@@ -39,6 +39,8 @@ class Case:
     """Whether it runs on the loop of `benchmarks.loops`, so that it may be run on several."""
     wall: bool = False
     """Whether its clock is one on the wall, so that it may wait."""
+    judged: bool = True
+    """Whether to hold it to its bar: False where the bar is for a longer run, or for a ratio to another."""
 
 
 @attrs.frozen
@@ -48,6 +50,8 @@ class Lead:
     name: str
     case: str
     beside: Sequence[str]
+    judged: bool = True
+    """Whether to hold it to its bar: False where some of the others are missing."""
 
 
 @attrs.frozen
@@ -221,7 +225,8 @@ def _lead(measured: _Measured, group: Group, lead: Lead) -> Result:
     """What does not run on the loops counts beside each of them."""
     others = [measured[name].costs for name in lead.beside if name in measured]
     fastest = [min(costs) for costs in zip(*others, strict=True)]
-    return _made(lead.name, fastest, measured[lead.case].costs, (0,), lead.case)
+    made = _made(lead.name, fastest, measured[lead.case].costs, (0,), lead.case)
+    return made if lead.judged else attrs.evolve(made, bar=None)
 
 
 def _waits() -> int:
@@ -238,7 +243,8 @@ def _result(measured: _Measured, group: Group, case: Case) -> Result | None:
     series = measured[case.name]
     units = series.floors if case.against is None else measured[case.against].costs
     made = _made(case.name, series.costs, units if group.relative else None, series.waits, case.against)
-    return attrs.evolve(made, wall=case.wall or group.wall)
+    judged = case.judged and case.against != case.name
+    return attrs.evolve(made, wall=case.wall or group.wall, bar=made.bar if judged else None)
 
 
 def _made(

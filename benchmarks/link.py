@@ -257,8 +257,12 @@ def groups(count: int, million: int, seconds: float, rounds: int) -> list[Group]
         messages = min(count, max(500, count * capacity // 256))
         return lambda: linked(capacity, rate(messages))
 
+    full = count >= bars.FULL_LINKED
     rates = [
-        *(Case(bars.linked(capacity), at(capacity), against=bars.PLAIN_ZENOH) for capacity in bars.LINKED),
+        *(
+            Case(bars.linked(capacity), at(capacity), against=bars.PLAIN_ZENOH, judged=full)
+            for capacity in bars.LINKED
+        ),
         Case(bars.PLAIN_ZENOH, lambda: plain_rate(count), against=bars.PLAIN_ZENOH),
     ]
     inbox = Case(bars.FULLEST, lambda: linked(bars.LINKED[-1], fullest(million)) / bars.LINKED[-1])

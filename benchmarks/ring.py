@@ -145,6 +145,7 @@ def group(laps: int) -> Group:
                 bars.fastest_ring(size),
                 bars.ring(size, bars.SYNCHRONOUS),
                 [bars.ring(size, peer.name) for peer in beside if peer.library],
+                judged=not peers.missing(),
             )
             for size in BESIDE_PEERS
         ],

@@ -152,7 +152,12 @@ def group(count: int) -> Group:
                 bars.U8_PLAIN,
                 [bars.sent(peer.name) for peer in beside if not peer.library],
             ),
-            Lead(bars.FASTEST_SEND, bars.U8_PLAIN, [bars.sent(peer.name) for peer in beside if peer.library]),
+            Lead(
+                bars.FASTEST_SEND,
+                bars.U8_PLAIN,
+                [bars.sent(peer.name) for peer in beside if peer.library],
+                judged=not peers.missing(),
+            ),
         ],
     )
 

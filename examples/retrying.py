@@ -17,11 +17,14 @@ from collections.abc import Callable
 from typing import Any, Never
 
 import msgspec
-import stamina
-from stamina.instrumentation import RetryDetails
 
+from examples import needs
 from orchestra import Actor, Context, DeadLetter, Running, Wrapper, orchestra, run, subsystem
 from orchestra.wrappers import Retrying, Timed
+
+with needs("retry"):
+    import stamina
+    from stamina.instrumentation import RetryDetails
 
 
 class Parcel(msgspec.Struct, frozen=True):

@@ -24,7 +24,10 @@ What to look at:
     python -m examples.census [PATH] [--limit N] [--json]
 """
 
-from examples.census.app import Census, census
-from examples.census.messages import Report
+from examples import needs
+
+with needs("cli"):
+    from examples.census.app import Census, census
+    from examples.census.messages import Report
 
 __all__ = ["Census", "Report", "census"]

@@ -5,13 +5,17 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from cyclopts import App, Parameter, validators
-from rich.console import Console
 
-from examples.census.app import census, standard_library
-from examples.census.messages import Report
-from examples.census.parts import Walker
-from examples.census.screen import screen_for, table_of
+from examples import needs
+
+with needs("cli"):
+    from cyclopts import App, Parameter, validators
+    from rich.console import Console
+
+    from examples.census.app import census, standard_library
+    from examples.census.messages import Report
+    from examples.census.parts import Walker
+    from examples.census.screen import screen_for, table_of
 
 app = App(name="python -m examples.census", help="Count the Python source of a directory tree.")
 

@@ -5,14 +5,18 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from cyclopts import App, Parameter, validators
-from rich.console import Console
 
-from examples.census.app import standard_library
-from examples.census.parts import Walker
-from examples.census.screen import table_of
-from examples.cluster.app import cluster
-from examples.cluster.screen import Screen
+from examples import needs
+
+with needs("cli,zenoh"):
+    from cyclopts import App, Parameter, validators
+    from rich.console import Console
+
+    from examples.census.app import standard_library
+    from examples.census.parts import Walker
+    from examples.census.screen import table_of
+    from examples.cluster.app import cluster
+    from examples.cluster.screen import Screen
 
 app = App(name="python -m examples.cluster", help="Count Python source with three processes.")
 

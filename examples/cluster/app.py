@@ -42,7 +42,7 @@ def cluster(walker: Walker, screen: Screen, *, interval: float = 1.0) -> Report:
         screen.peers = running.peers
 
     with _served("reader", at), _served("tally", at):
-        link = ZenohLink(listen=[at], name="here")
+        link = ZenohLink(listen=[at], name="front")
         run(app, main, link=link, on_peer=screen.note, dead_letters=lambda letter: None)
     return reporter.last
 

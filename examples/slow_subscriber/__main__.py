@@ -4,11 +4,14 @@ import asyncio
 import contextlib
 from typing import Annotated
 
-from cyclopts import App, Parameter, validators
-from rich.console import Console
+from examples import needs
 
-from examples.slow_subscriber.app import compare
-from examples.slow_subscriber.screen import screen_for, table_of
+with needs("cli"):
+    from cyclopts import App, Parameter, validators
+    from rich.console import Console
+
+    from examples.slow_subscriber.app import compare
+    from examples.slow_subscriber.screen import screen_for, table_of
 
 app = App(name="python -m examples.slow_subscriber", help="One slow subscriber under three policies.")
 

@@ -53,9 +53,9 @@ class Publisher(Subsystem[Never, Sample]):
         due = monotonic()
         while True:
             for _ in range(self.burst):
-                accepted = await ctx.send(Sample(self.published, monotonic()))
+                sample = Sample(self.published, monotonic())
                 self.published += 1
-                self.refused += not accepted
+                self.refused += not await ctx.send(sample)
             due = max(due + self.pause, monotonic() - self.pause)
             await asyncio.sleep(due - monotonic())
 

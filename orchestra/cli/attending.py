@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import sys
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
 
 from orchestra.cli.errors import CommandError
 from orchestra.errors import LinkError
@@ -13,6 +15,9 @@ from orchestra.link.session import Session
 
 CLOSING = 5.0
 """Seconds that the close of a session may take."""
+
+SOON = 1.0
+"""Seconds without a connection until that is told."""
 
 Body = Callable[[asyncio.Event], Awaitable[int]]
 
@@ -38,7 +43,12 @@ async def session(link: ZenohLink, asked: asyncio.Event) -> AsyncGenerator[Sessi
     given_up = threading.Event()
     opening = asyncio.ensure_future(asyncio.to_thread(Session.open, link, given_up))
     interrupted = asyncio.ensure_future(asked.wait())
-    await asyncio.wait([opening, interrupted], return_when=asyncio.FIRST_COMPLETED)
+    either = partial(asyncio.wait, [opening, interrupted], return_when=asyncio.FIRST_COMPLETED)
+    done, _ = await either(timeout=SOON)
+    if not done:
+        where = ", ".join(link.connect or link.listen)
+        print(f"orchestra: nobody answers yet at {where}; trying for {link.patience:g} s", file=sys.stderr)
+        await either()
     interrupted.cancel()
     if not opening.done():
         given_up.set()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import bars, box, link, memory, peers, scale
+from benchmarks import backlog, bars, box, link, memory, peers, ring, scale, send, thread
 from benchmarks.harness import Case, Group, Lead, measure
 
 
@@ -147,6 +147,33 @@ def test_fanout_measures_each_size_and_peers_that_can(tmp_path: Path) -> None:
     names = _names(tmp_path, "fanout")
     assert names >= {bars.fanout(size) for size in (1, 2, 4, 8, 16)}
     assert bars.fanout(8, "asyncio.Queue") in names
+
+
+@pytest.mark.parametrize(("waiting", "judged"), [(bars.FULL_BACKLOG, True), (20_000, False)])
+def test_a_backlog_is_held_to_its_bars_only_at_the_size_they_are_for(waiting: int, judged: bool) -> None:
+    cases = [case for group in backlog.groups(waiting) for case in group.cases]
+    assert {case.judged for case in cases} == {judged}
+
+
+@pytest.mark.parametrize(("count", "judged"), [(bars.FULL_LINKED, True), (10_000, False)])
+def test_the_rate_of_a_link_is_held_to_its_bar_only_in_a_full_run(count: int, judged: bool) -> None:
+    rates, *_ = link.groups(count=count, million=1, seconds=1, rounds=1)
+    assert {case.judged for case in rates.cases if case.name in bars.AT_LEAST} == {judged}
+
+
+@pytest.mark.parametrize("missing", [[], ["culsans"]])
+def test_without_the_libraries_that_a_bar_is_for_there_is_no_verdict(
+    missing: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = [peer for peer in peers.found() if peer.name not in missing]
+    monkeypatch.setattr(peers, "found", lambda: there)
+    monkeypatch.setattr(peers, "missing", lambda: missing)
+    cases = {case.name: case for case in thread.group(count=1).cases}
+    assert cases[bars.TO_THREAD].judged is not bool(missing)
+    leads = {lead.name: lead for group in (send.group(count=1), ring.group(laps=1)) for lead in group.leads}
+    assert leads[bars.HAND_MADE_SEND].judged
+    assert leads[bars.FASTEST_SEND].judged is not bool(missing)
+    assert leads[bars.fastest_ring(2)].judged is not bool(missing)
 
 
 def test_memory_measures_what_waits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

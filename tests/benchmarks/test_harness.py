@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import loops, report
-from benchmarks.bars import BARS, PACED, U8_PLAIN, beside
+from benchmarks.bars import BARS, FASTEST_SEND, PACED, TO_THREAD, U8_PLAIN, beside
 from benchmarks.floor import floor_ns
 from benchmarks.harness import Case, Group, Lead, Report, Result, measure, pinned
 
@@ -131,6 +131,19 @@ def test_a_ratio_to_another_case_is_shown_and_written_with_its_case(tmp_path: Pa
     written = json.loads((tmp_path / "some.json").read_text())["groups"]["some"]["results"][1]
     assert (written["ratio_to"], written["ratio"], written["within_bar"]) == ("alone", 0.9, False)
     assert written["bar_is_least"] is True
+
+
+def test_a_case_that_is_compared_with_itself_is_not_held_to_its_bar() -> None:
+    found = measure(_group(Case(TO_THREAD, lambda: 1.0, against=TO_THREAD)), 1, floor=lambda: 1.0)
+    assert (found.results[0].ratio, found.results[0].bar) == (1.0, None)
+
+
+def test_a_case_or_a_lead_that_is_not_judged_is_not_held_to_its_bar() -> None:
+    cases = [Case(U8_PLAIN, lambda: 1e9, judged=False), Case("other", lambda: 1.0)]
+    leads = [Lead(FASTEST_SEND, U8_PLAIN, ["other"], judged=False)]
+    found = measure(Group("some", "some work", "ns", cases, leads=leads), 1, floor=lambda: 1.0)
+    assert [each.bar for each in found.figures().values()] == [None, None, None]
+    assert "over" not in report.plain(found) and "under" not in report.plain(found)
 
 
 def test_a_known_case_has_its_bar() -> None:

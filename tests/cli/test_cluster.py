@@ -148,12 +148,22 @@ def test_an_interrupt_ends_a_router_with_status_0(number: signal.Signals) -> Non
 
 def test_an_interrupt_ends_the_wait_for_a_connection() -> None:
     with running("peers", "--connect", f"tcp/127.0.0.1:{free_port()}") as process:
-        time.sleep(1.5)
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("orchestra: nobody answers yet at tcp/127.0.0.1:")
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=20)
         assert process.returncode == 1
         assert err == "orchestra: interrupted before there was a connection\n"
+
+
+def test_a_wait_for_a_connection_is_told_after_a_moment_and_goes_on(command: Command) -> None:
+    at = f"tcp/127.0.0.1:{free_port()}"
+    done = command("peers", "--connect", at, "--patience", "1.7")
+    assert done.returncode == 1
+    first, second = done.stderr.splitlines()
+    assert first == f"orchestra: nobody answers yet at {at}; trying for 1.7 s"
+    assert "nobody listens there" in second
 
 
 def test_nobody_listens(command: Command) -> None:

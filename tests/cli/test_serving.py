@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -170,10 +171,16 @@ def test_peers_tells_what_each_process_hosts(shop: Any, folder: Path, command: C
         asyncio.run(main(at))
 
 
-def test_an_error_of_the_part_is_told(shop: Any, folder: Path) -> None:
+@pytest.mark.parametrize("verbose", [False, True])
+def test_an_error_of_the_part_is_told_by_the_users_lines_alone(
+    shop: Any, folder: Path, verbose: bool
+) -> None:
     async def main(at: str) -> str:
+        words = ["--verbose"] if verbose else []
         async with near(shop, connect=[at]) as (_, run):
-            with running("serve", "served_shop:Shop", "--host", "hand", "--connect", at, cwd=folder) as part:
+            with running(
+                "serve", "served_shop:Shop", "--host", "hand", *words, "--connect", at, cwd=folder
+            ) as part:
                 await run.send(shop.Task(-1))
                 assert await asyncio.to_thread(part.wait, 20) == 1
                 return part.communicate()[1]
@@ -181,8 +188,11 @@ def test_an_error_of_the_part_is_told(shop: Any, folder: Path) -> None:
     with router() as (_, at):
         told = asyncio.run(main(at))
         assert "ValueError: no such task" in told
-        assert "launch.py" not in told
-        assert told.endswith("Frames of orchestra and asyncio are left out; --verbose shows them.\n")
+        files = {Path(file).name for file in re.findall(r'File "(.*)", line', told)}
+        assert ("launch.py" in files) is verbose
+        assert ("left out; --verbose shows them" in told) is not verbose
+        assert "served_shop.py" in files
+        assert verbose or files == {"served_shop.py"}
 
 
 def test_a_part_that_is_refused_says_why(shop: Any, folder: Path) -> None:
