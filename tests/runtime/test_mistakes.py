@@ -127,7 +127,7 @@ def test_an_actor_that_would_wait_for_itself_is_told_so() -> None:
     with pytest.raises(OrchestraError) as caught:
         asyncio.run(main())
     assert str(caught.value).endswith(
-        "the DATA lane of 'echo' is full, and it is its receiver that sends, which would wait for ever: "
+        "the DATA lane of 'echo' is full: 'echo' sends to itself and would wait for ever; "
         "give the lane more room, or a policy that drops"
     )
 

@@ -472,14 +472,14 @@ def test_mistakes_are_told_exactly_and_put_nothing_anywhere(way: str) -> None:
                     Number(1),
                     {"priority": 3},
                     UndeclaredPriority,
-                    "'takes' has no 3 lane; it has REAL_TIME, DATA",
+                    "'takes' has no INTERACTIVE_LOW lane; it has REAL_TIME, DATA",
                 ),
                 (
                     running,
                     GrandChild(),
                     {"priority": "high"},
                     UndeclaredPriority,
-                    "'takes' has no 'high' lane; it has REAL_TIME, DATA",
+                    "'takes' has no lane 'high', for that is no Priority: give Priority.HIGH",
                 ),
             ]
             for ctx, message, options, kind, text in wrong:
