@@ -1,12 +1,12 @@
 """Annotations of methods that contradict what is declared, and so mislead a reader and a type checker.
 
-What cannot be known for certain is left alone: Any, type variables, protocols, and strings whose names are not
-to be found.
+What cannot be known for certain is left alone: Any, type variables, protocols, and strings whose names
+are not to be found.
 """
 
 from collections.abc import Awaitable, Coroutine, Iterable, Iterator
-from types import NoneType
-from typing import Any, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin
 
 import typing_extensions
 
@@ -15,7 +15,6 @@ from orchestra.inspection import function_of
 from orchestra.messages import (
     ANYTHING,
     NOTHING_AT_ALL,
-    as_class,
     class_of,
     derives,
     members,
@@ -28,7 +27,9 @@ from orchestra.scopes import scope_of
 
 Types = tuple[Any, ...]
 
-_COROUTINES = {Coroutine: 2, Awaitable: 0}
+_COROUTINES: dict[Any, int] = {Coroutine: 2, Awaitable: 0}
+"""What is awaited, and which of its arguments is what that gives."""
+
 _PROMOTED = {int: (float, complex), float: (complex,)}
 """What type checkers take for a `float` or a `complex`, though it does not derive from it."""
 
@@ -51,8 +52,8 @@ def _wrong_in(plan: Plan, subsystem: SubsystemPlan) -> Iterator[str]:
             yield from _wrong_message(where, parameters[1:2], handled)
             if not _gives_nothing(returned):
                 yield (
-                    f"{where} is annotated to return {shown(returned)}, and what a handler returns is dropped: "
-                    "send it, or answer by a Reply"
+                    f"{where} is annotated to return {shown(returned)}, and what a handler returns "
+                    "is dropped: send it, or answer by a Reply"
                 )
 
 
@@ -108,18 +109,16 @@ def _known(declared: Any) -> Types | None:
 
 
 def _gives_nothing(returned: Any) -> bool:
-    """Whether an annotation of what is returned leaves room for None, or for what is awaited and gives None."""
-    if (
-        returned is None
-        or returned is NoneType
-        or any(returned is each for each in (*ANYTHING, *NOTHING_AT_ALL))
-    ):
+    """Whether an annotation of what is returned says None, or what is awaited and gives None, or nothing."""
+    if returned in (None, NoneType) or any(returned is each for each in (*ANYTHING, *NOTHING_AT_ALL)):
         return True
-    for coroutine, place in _COROUTINES.items():
-        if get_origin(returned) is coroutine:
-            return _gives_nothing(get_args(returned)[place])
+    origin = get_origin(returned)
+    if origin in (Union, UnionType):
+        return all(map(_gives_nothing, get_args(returned)))
+    if origin in _COROUTINES:
+        return _gives_nothing(get_args(returned)[_COROUTINES[origin]])
     known = _known(returned)
-    return not known or any(issubclass(as_class(each) or object, Awaitable) for each in known)
+    return not known or any(issubclass(class_of(each), Awaitable) for each in known)
 
 
 def _annotations(kind: type, name: str) -> tuple[list[Any], Any]:

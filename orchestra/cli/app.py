@@ -95,9 +95,10 @@ def graph(
 def check(target: str, /, *, strict: bool = False) -> int:
     """Tell what may be wrong with an orchestra class, or is worth knowing.
 
-    Errors: cycles that can lock up. Warnings: unbounded lanes. Infos: cycles that are broken
-    somewhere, messages that only come from outside, what boxed='auto' decides, what does not go into
-    a box or counts no bytes, boxes that cost more than they give, methods that look like misspelt hooks.
+    Errors: cycles that can lock up. Warnings: unbounded lanes, annotations that contradict the declaration,
+    handlers that return something. Infos: cycles that are broken somewhere, messages that only come from
+    outside, messages that several may change at once, what boxed='auto' decides, what does not go into a box
+    or counts no bytes, boxes that cost more than they give, methods that look like misspelt hooks.
     The status is 1 when there are errors.
 
     Parameters

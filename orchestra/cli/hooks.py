@@ -33,7 +33,8 @@ def misspelt_hooks(plan: Plan) -> Iterator[str]:
         for name in _own_methods(kind):
             if name == "on_event" and (kind, name) not in told and _takes(kind, name, 2):
                 told.add((kind, name))
-                yield f"{shown(kind)}.on_event is never called by itself: events go to {shown(plan.cls)}.on_event"
+                owner = shown(plan.cls)
+                yield f"{shown(kind)}.on_event is never called by itself: events go to {owner}.on_event"
             hook = _meant(name)
             if hook is None or overrides(kind, hook) or not _fits(kind, name, hook):
                 continue

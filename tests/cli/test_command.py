@@ -216,7 +216,7 @@ def test_run_refuses_what_gives_no_instance(command: Command, target: str, told:
         ("shop", "write MODULE:NAME"),
         ("shop:", "write MODULE:NAME"),
         (":Shop", "write MODULE:NAME"),
-        ("shop.py:Shop", "there is no module 'shop.py'"),
+        ("shop.py:Shop", "'shop.py:Shop' names a file: write shop:Shop"),
         ("./shop:Shop", "write MODULE:NAME"),
         ("shop:Shop:Shop", "write MODULE:NAME"),
         ("", "write MODULE:NAME"),

@@ -78,6 +78,36 @@ def test_nothing_is_said_of_a_handler_nor_of_a_run() -> None:
     assert hints(Handles) == hints(Runs) == []
 
 
+def test_an_on_event_of_an_actor_is_told_where_events_go() -> None:
+    told = ["Worker.on_event is never called by itself: events go to App.on_event"]
+    assert hints(worker(on_event=two)) == told
+    assert hints(worker(on_event=one)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "hinted"),
+    [
+        ("onevent", two, True),
+        ("on_events", two, True),
+        ("on_evnet", two, True),
+        ("event", two, True),
+        ("on_event_done", one, False),
+        ("onevent", one, False),
+        ("prevent", two, False),
+        ("_on_event", two, False),
+    ],
+)
+def test_a_name_that_is_like_on_event_is_hinted_at_in_the_orchestra(
+    name: str, method: Any, hinted: bool
+) -> None:
+    told = [f"App.{name} is never called by itself: is the hook on_event meant?"]
+    body = {"__annotations__": {"first": worker()}, "first": subsystem(consumes=Job), name: method}
+    app = orchestra(signal=Halt, event=Halt)(type("App", (), {**body, "__module__": __name__}))
+    assert list(misspelt_hooks(plan_of(app))) == (told if hinted else [])
+    had = orchestra(signal=Halt, event=Halt)(type("App", (), {**body, "on_event": two, name: method}))
+    assert list(misspelt_hooks(plan_of(had))) == []
+
+
 def test_a_method_of_a_base_is_told_once_for_each_class_and_is_an_info() -> None:
     class Heir(worker(start=one)):  # type: ignore[misc]
         pass

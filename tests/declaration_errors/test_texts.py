@@ -239,7 +239,7 @@ def sends_another_generic():
 
 @says(
     "App.first: it neither consumes nor sends anything: give consumes= or sends=, "
-    "or consumes=Never for a subsystem that lives on signals"
+    "or derive its class from Subsystem[In, Out]; consumes=Never is for a subsystem that lives on signals"
 )
 def nothing_consumed_nor_sent():
     one()
@@ -1285,3 +1285,14 @@ def test_a_wait_before_drop_that_never_ends_or_is_negative_is_refused_where_it_i
         one(consumes=A, overflow=Drop(wait_before_drop=wait))
     told = f"Drop: wait_before_drop is {wait!r}: give a finite number of seconds, 0 or more"
     assert str(caught.value) == told
+
+
+def test_a_bare_decorator_is_told_what_to_write() -> None:
+    class App:
+        first: One = subsystem(consumes=A)
+
+    with pytest.raises(DeclarationError) as caught:
+        orchestra(App)
+    assert str(caught.value) == (
+        "@orchestra (App) needs its options by name: write @orchestra(signal=..., event=...)"
+    )

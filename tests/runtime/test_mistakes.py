@@ -406,3 +406,20 @@ def test_a_send_after_the_end_says_that_it_has_ended() -> None:
 def test_a_link_is_no_address_and_no_class(link: Any) -> None:
     with pytest.raises(TypeError, match=r"link is .*: give a ZenohLink, such as ZenohLink\(connect="):
         start(App(worker=Worker()), link=link)
+
+
+def test_a_field_that_holds_none_is_told_what_to_give() -> None:
+    class Each(Actor):
+        def handle(self, ctx: Context[Job, Never, Halt], message: Job) -> None: ...
+
+    @orchestra(signal=Halt, event=Halt)
+    class App:
+        each: Each = subsystem(consumes=Job)
+
+    async def main() -> None:
+        async with start(App(each=None)):  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - the case in question
+            pass
+
+    with pytest.raises(TypeError) as caught:
+        asyncio.run(main())
+    assert str(caught.value) == "App.each holds None: give an instance of Each"
