@@ -76,6 +76,8 @@ def _kind(cls: type, subsystem: SubsystemPlan, actor: Any) -> Kind:
         return Elsewhere
     if isinstance(actor, type):
         raise TypeError(f"{where} holds the class {shown(actor)}: give an instance, {shown(actor)}(...)")
+    if actor is None:
+        raise TypeError(f"{where} holds None: give an instance of {shown(subsystem.kind)}")
     base = Subsystem if subsystem.style is Style.RUN else Actor
     if not isinstance(actor, base):
         raise TypeError(

@@ -475,8 +475,13 @@ class Lane:
         self._around.left()
 
     def _full(self, message: Any) -> Full:
-        why = f": no process hosts {self.subsystem!r} now" if self._around.absent else ""
+        absent = f": no process hosts {self.subsystem!r} now"
+        why = absent if self._around.absent else self._how_full()
         return Full(message, self.subsystem, self.priority, why)
+
+    def _how_full(self) -> str:
+        """What is to be said of a full lane, where it is not plain what fills it."""
+        return ""
 
     def _first_waits(self) -> bool:
         return any(ticket.first for line in (self.waiting, self._granted) for ticket in line)
