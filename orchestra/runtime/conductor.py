@@ -95,7 +95,10 @@ def check_signal(plan: Plan, signal: Any) -> None:
 def check_event(plan: Plan, event: Any) -> None:
     """Raise TypeError unless the orchestra takes such events."""
     if not plan.has_on_event:
-        raise TypeError(f"{plan.name} takes no events: it has no async def on_event(self, conductor, event)")
+        raise TypeError(
+            f"{plan.name} takes no events: it has no on_event method: "
+            "write async def on_event(self, conductor, event)"
+        )
     if not isinstance(event, plan.events):
         other = "running.broadcast(...)"
         raise TypeError(_not_one("event", event, plan.name, plan.events, plan.signals, other))

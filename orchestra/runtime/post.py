@@ -289,7 +289,13 @@ class Post:
         assert self._sends is not None
         declared = " and ".join(sent.__qualname__ for sent in self._sends)
         only = f"it, only {declared}" if declared else "anything"
-        return f"{self._sender!r} does not declare that it sends {only}; add {kind.__qualname__} to its sends"
+        every = " | ".join([*(sent.__qualname__ for sent in self._sends), kind.__qualname__])
+        subsystem = self._plan.subsystems.get(self._sender)
+        base = "Actor" if subsystem is not None and subsystem.handlers else "Subsystem"
+        return (
+            f"{self._sender!r} does not declare that it sends {only}; "
+            f"add {kind.__qualname__} to its sends, or write {base}[In, {every}]"
+        )
 
     def _declares(self, kind: type, routed: type) -> bool:
         """Whether the sender declares a base of this class, and one in line with the type it is routed as.

@@ -143,7 +143,9 @@ def test_events_that_wait_when_a_stop_comes_are_dead_lettered() -> None:
 def test_an_orchestra_without_on_event_says_so() -> None:
     async def main() -> None:
         async with start(alone(Calls())) as running:
-            with pytest.raises(TypeError, match="Alone takes no events: it has no on_event"):
+            with pytest.raises(
+                TypeError, match="Alone takes no events: it has no on_event method: write async def"
+            ):
                 await running.event(Knock())
 
     within(10, main())

@@ -421,8 +421,13 @@ class Mistakes:
     )
 
 
-NOT_DECLARED = "'speaker' does not declare that it sends it, only Number and Child; add Base to its sends"
-MUTE = "'mute' does not declare that it sends anything; add Number to its sends"
+NOT_DECLARED = (
+    "'speaker' does not declare that it sends it, only Number and Child; "
+    "add Base to its sends, or write Subsystem[In, Number | Child | Base]"
+)
+MUTE = (
+    "'mute' does not declare that it sends anything; add Number to its sends, or write Subsystem[In, Number]"
+)
 NOBODY = "nobody receives it; let a subsystem consume it, or name it in outgoing="
 
 
