@@ -459,7 +459,7 @@ def _checked_field(
         style = style_of(kind, blocking=spec.blocking)
     else:
         style = _unwritten_style(kind)
-    consumes, subscribes, sends = _messages(spec, stated_by(kind, get_args(resolved), seen))
+    consumes, subscribes, sends = _messages(spec, stated_by(kind, get_args(resolved), seen), _base_name(kind))
     prioritized = written and has_priority(kind)
     acts = written and style is Style.ACTOR
     lanes = lanes_of(
@@ -552,7 +552,13 @@ def _signal_capacity(spec: Spec, defaults: dict[str, float]) -> float:
     return checked_capacity("signal_capacity", spec.signal_capacity)
 
 
-def _messages(spec: Spec, stated: Stated) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
+def _base_name(kind: type) -> str:
+    return "Subsystem" if issubclass(kind, Subsystem) else "Actor"
+
+
+def _messages(
+    spec: Spec, stated: Stated, base: str
+) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
     """What a field consumes, subscribes to and sends: given, or stated by the bases, or both alike."""
     consumes = None if spec.consumes is None else _at("consumes", members, spec.consumes)
     subscribes = _listed("subscribes", spec.subscribes)
@@ -572,8 +578,8 @@ def _messages(spec: Spec, stated: Stated) -> tuple[tuple[Any, ...], tuple[Any, .
         )
     if not said and not subscribes and not sends:
         raise Wrong(
-            "it neither consumes nor sends anything: give consumes= or sends=, or consumes=Never "
-            "for a subsystem that lives on signals"
+            "it neither consumes nor sends anything: give consumes= or sends=, or derive its class from "
+            f"{base}[In, Out]; consumes=Never is for a subsystem that lives on signals"
         )
     return consumes, subscribes, sends
 

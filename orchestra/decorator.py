@@ -4,7 +4,7 @@ import enum
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any, Never, TypeVar, Union, dataclass_transform
+from typing import TYPE_CHECKING, Any, Never, TypeVar, Union, dataclass_transform
 
 import attrs
 
@@ -87,6 +87,25 @@ def orchestra(
         return cls
 
     return decorate
+
+
+def _by_name(decorator: Callable[..., Callable[[C], C]]) -> Callable[..., Callable[[C], C]]:
+    """The decorator, which tells what to write where it is given a class, or anything else, by position."""
+
+    @functools.wraps(decorator)
+    def checked(*given: Any, **options: Any) -> Callable[[C], C]:
+        if given:
+            raise DeclarationError(
+                f"@orchestra ({shown(given[0])}) needs its options by name: "
+                "write @orchestra(signal=..., event=...)"
+            )
+        return decorator(**options)
+
+    return checked
+
+
+if not TYPE_CHECKING:  # which would lose the dataclass_transform
+    orchestra = _by_name(orchestra)
 
 
 def plan_of(app: type) -> Plan:

@@ -42,8 +42,8 @@ class Full(SendError):
     `message` is the object given to the send, `subsystem` the receiver's name, `priority` the lane.
     """
 
-    def __init__(self, message: Any, subsystem: str, priority: Priority) -> None:
-        super().__init__(f"the {priority.name} lane of {subsystem!r} is full", message, subsystem)
+    def __init__(self, message: Any, subsystem: str, priority: Priority, why: str = "") -> None:
+        super().__init__(f"the {priority.name} lane of {subsystem!r} is full{why}", message, subsystem)
         self.priority = priority
 
 

@@ -6,7 +6,7 @@ wiring, are made anew, once for each choice of classes.
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -39,7 +39,30 @@ def wiring_for(cls: Any, instances: Mapping[str, Any]) -> tuple[Plan, Wiring]:
         _kind(cls, subsystem, instances[name]) if name in instances else kind
         for (name, subsystem), kind in zip(plan.subsystems.items(), declared, strict=True)
     )
+    _check_apart(cls, instances)
     return (plan, cls.__orchestra_wiring__) if kinds == declared else _wiring_of((cls, kinds))
+
+
+def _check_apart(cls: type, instances: Mapping[str, Any]) -> None:
+    """Refuse one instance for two subsystems: both would run it, perhaps in two threads."""
+    first: dict[int, str] = {}
+    for name, instance in instances.items():
+        for each in _all_in(instance):
+            other = first.setdefault(id(each), name)
+            if other != name:
+                raise TypeError(
+                    f"{shown(cls)}.{other} and {shown(cls)}.{name} hold the same {shown(type(each))}: "
+                    "give each an instance of its own"
+                )
+
+
+def _all_in(instance: Any) -> Iterator[Any]:
+    """What a field holds: a subsystem, or a Wrapper and what is in it."""
+    while isinstance(instance, Wrapper):
+        yield instance
+        instance = getattr(instance, "inner", None)
+    if not isinstance(instance, Elsewhere | type | None):
+        yield instance
 
 
 def _declared_kind(subsystem: SubsystemPlan) -> type | None:
@@ -53,6 +76,8 @@ def _kind(cls: type, subsystem: SubsystemPlan, actor: Any) -> Kind:
         return Elsewhere
     if isinstance(actor, type):
         raise TypeError(f"{where} holds the class {shown(actor)}: give an instance, {shown(actor)}(...)")
+    if actor is None:
+        raise TypeError(f"{where} holds None: give an instance of {shown(subsystem.kind)}")
     base = Subsystem if subsystem.style is Style.RUN else Actor
     if not isinstance(actor, base):
         raise TypeError(

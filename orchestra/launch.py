@@ -6,7 +6,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from orchestra.decorator import is_orchestra, plan_of
 from orchestra.errors import LinkError, StopTimeout
@@ -36,6 +36,8 @@ Hook = Callable[[DeadLetter], object]
 CongestionHook = Callable[[Congestion], object]
 GridlockHook = Callable[[Gridlock], object]
 PeerHook = Callable[[Peer], object]
+
+_AS_CONTEXT = "write `async with start(app) as running`"
 
 _running: dict[int, tuple[Any, Ensemble]] = {}
 """The instances that run now, by id. It holds them, so that nothing of a running orchestra is collected."""
@@ -180,6 +182,23 @@ class Starting:
         finally:
             if self._engine is not None:
                 await self._engine.closed()
+
+    if not TYPE_CHECKING:  # a type checker finds these by itself
+
+        def __enter__(self) -> NoReturn:
+            raise self._misused()
+
+        def __exit__(self, *args: object) -> None:
+            """Without it Python tells of this and not of `__enter__`."""
+
+        def __await__(self) -> NoReturn:
+            raise self._misused()
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}: {_AS_CONTEXT}")
+
+        def _misused(self) -> TypeError:
+            return TypeError(f"nothing runs yet: {_AS_CONTEXT}")
 
     @property
     def waits(self) -> bool:
@@ -343,12 +362,25 @@ def _check_main(app: Any, main: Any) -> None:
         raise TypeError("main is a coroutine: give the function itself, run(app, main), not run(app, main())")
     if main is not None and not callable(main):
         raise TypeError(f"main is {main!r}: give a function, async def main(running)")
+    if main is not None and not _takes_one(main):
+        raise TypeError("main cannot be called with the running alone: write async def main(running)")
     plan = _plan_for(app, "run")
     if main is None and plan.outgoing:
         raise TypeError(
             f"{plan.name} sends {shown_all(plan.outgoing)} out, and without main nobody reads it: "
             "give async def main(running), which reads running.outgoing"
         )
+
+
+def _takes_one(function: Callable[..., Any]) -> bool:
+    """Whether a function can be called with one argument, as far as its signature tells."""
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        return False
+    except ValueError:  # written in C: it tells no signature
+        return True
+    return True
 
 
 async def _drive(main: Callable[[Running], Awaitable[Any]], running: Running) -> Any:

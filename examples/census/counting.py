@@ -4,7 +4,6 @@ import io
 import keyword
 import os
 import signal
-import sys
 import tokenize
 import warnings
 from collections import Counter
@@ -12,9 +11,6 @@ from collections import Counter
 from examples.census.messages import Counted, Unreadable
 
 _LAYOUT = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-
-LATER = 20
-"""Seconds, enough for the parent to stop."""
 
 
 def count_file(path: str) -> Counted | Unreadable:
@@ -59,10 +55,5 @@ def printable(text: str) -> str:
 
 
 def leave_interrupts_to_the_parent() -> None:
-    """Ctrl-C, or the SIGTERM of a supervisor, may go to the whole group; only the parent shall act on it.
-
-    It ends this process in its own way. A SIGTERM that is meant for this one ends it later.
-    """
+    """Ctrl-C goes to every process of the terminal; only the parent shall act on it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if sys.platform != "win32":
-        signal.signal(signal.SIGTERM, lambda number, frame: signal.alarm(LATER))

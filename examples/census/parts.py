@@ -6,7 +6,7 @@ import multiprocessing
 import os
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, Never
 
@@ -26,6 +26,9 @@ from examples.census.screen import Screen
 from orchestra import Actor, Closed, Context, Full, Priority, Subsystem, handles
 
 TOP_NAMES = 10
+
+MOMENT = 0.2
+"""Seconds in which a stop is told of. A SIGTERM to all processes of a group ends those of the pool too."""
 
 Entry = Counted | Unreadable | Found | ReportNow
 """What the tally receives."""
@@ -84,7 +87,13 @@ class Reader(Subsystem[SourceFile, Counted | Unreadable]):
         """One of several tasks that receive side by side: each file goes to one of them."""
         loop = asyncio.get_running_loop()
         async for file in ctx:
-            figures = await loop.run_in_executor(pool, count_file, file.path)
+            try:
+                figures = await loop.run_in_executor(pool, count_file, file.path)
+            except BrokenExecutor:
+                await asyncio.sleep(MOMENT)
+                if ctx.closed:
+                    return
+                raise
             try:
                 await ctx.send(figures)
             except Closed:

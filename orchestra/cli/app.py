@@ -17,7 +17,7 @@ from orchestra.cli.graphviz import svg_of
 from orchestra.cli.show import emit, show_source
 from orchestra.cli.target import find, find_plan
 from orchestra.cli.telling import show_log
-from orchestra.cli.tracebacks import failed
+from orchestra.cli.tracebacks import status_of
 from orchestra.graph import Graph, to_dot, to_mermaid
 from orchestra.runtime.ensemble import PATIENCE
 
@@ -137,13 +137,7 @@ def run(
     import orchestra
 
     show_log()
-    try:
-        orchestra.run(_instance(target, find(target)), timeout=timeout)
-    except CommandError:
-        raise
-    except Exception as error:
-        return failed(error, verbose=verbose)
-    return 0
+    return status_of(lambda: orchestra.run(_instance(target, find(target)), timeout=timeout), verbose=verbose)
 
 
 def _instance(target: str, found: Any) -> Any:

@@ -17,7 +17,7 @@ from orchestra.cli.linking import Door, Way
 from orchestra.cli.presence import Presence, presence_of, table_of
 from orchestra.cli.show import emit
 from orchestra.cli.telling import Told, show_log
-from orchestra.cli.tracebacks import failed
+from orchestra.cli.tracebacks import status_of
 from orchestra.errors import LinkError
 from orchestra.link.session import Session
 
@@ -62,15 +62,13 @@ def serve(
         told.begin()
         await running.wait()
 
-    try:
-        orchestra.run(part_of(target, host), main, link=link, on_peer=told.peer)
-    except CommandError:
-        raise
-    except LinkError as error:
-        raise CommandError(str(error), status=1) from None
-    except Exception as error:
-        return failed(error, verbose=verbose)
-    return 0
+    def serving() -> None:
+        try:
+            orchestra.run(part_of(target, host), main, link=link, on_peer=told.peer)
+        except LinkError as error:
+            raise CommandError(str(error), status=1) from None
+
+    return status_of(serving, verbose=verbose)
 
 
 def router(*, way: Door | None = None) -> int:

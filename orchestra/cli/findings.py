@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import attrs
 
+from orchestra.cli.annotations import wrong_annotations
 from orchestra.cli.boxes import uncounted, what_auto_decides, what_boxes_cost, what_counts_nothing, what_rides
 from orchestra.cli.hooks import misspelt_hooks
+from orchestra.cli.sharing import what_is_shared
 from orchestra.graph import Cycle, CycleKind, Graph, NodeKind
 from orchestra.overflow import can_block, can_drop, shown_policy
 from orchestra.plan import Plan
@@ -40,7 +42,9 @@ def findings_of(plan: Plan) -> tuple[Finding, ...]:
         *_unbounded_lanes(plan),
         *_unsent(plan, graph),
         *_losses(plan, graph),
+        *(Finding(Level.WARNING, text) for text in wrong_annotations(plan)),
         *(Finding(Level.INFO, text) for text in misspelt_hooks(plan)),
+        *(Finding(Level.INFO, text) for text in what_is_shared(plan)),
         *(Finding(Level.INFO, text) for text in what_auto_decides(plan)),
         *(Finding(Level.INFO, text) for text in what_rides(plan)),
         *(Finding(Level.INFO, text) for text in what_counts_nothing(plan)),

@@ -1,4 +1,4 @@
-"""Methods of Actors that look like hooks whose names were misspelt."""
+"""Methods that look like hooks whose names were misspelt, or that stand in the wrong class."""
 
 import difflib
 import inspect
@@ -24,18 +24,34 @@ _SPELLINGS = {
 
 def misspelt_hooks(plan: Plan) -> Iterator[str]:
     """A line for each method that is never called by itself, and has nearly the name of a hook."""
+    yield from _misspelt_on_event(plan)
     told: set[tuple[type, str]] = set()
     for subsystem in plan.subsystems.values():
         kind = subsystem.kind
         if subsystem.style is Style.RUN:
             continue
         for name in _own_methods(kind):
+            if name == "on_event" and (kind, name) not in told and _takes(kind, name, 2):
+                told.add((kind, name))
+                yield f"{shown(kind)}.on_event is never called by itself: events go to {shown(plan.cls)}.on_event"
             hook = _meant(name)
             if hook is None or overrides(kind, hook) or not _fits(kind, name, hook):
                 continue
             if (kind, name) not in told:
                 told.add((kind, name))
                 yield f"{shown(kind)}.{name} is never called by itself: is the hook {hook} meant?"
+
+
+def _misspelt_on_event(plan: Plan) -> Iterator[str]:
+    """The methods of the orchestra class itself that have nearly the name of its one hook."""
+    if plan.has_on_event:
+        return
+    for name in dict.fromkeys(name for base in plan.cls.__mro__[:-1] for name in vars(base)):
+        alike = name[:1] in "oe" and difflib.get_close_matches(
+            name.lower(), ("on_event", "event"), cutoff=0.8
+        )
+        if alike and inspect.isroutine(getattr(plan.cls, name)) and _takes(plan.cls, name, 2):
+            yield f"{shown(plan.cls)}.{name} is never called by itself: is the hook on_event meant?"
 
 
 def _own_methods(kind: type) -> list[str]:
@@ -64,8 +80,12 @@ def _meant(name: str) -> str | None:
 
 def _fits(kind: type, name: str, hook: str) -> bool:
     """Whether the method takes what the hook is called with."""
-    count = 1 if hook == "priority" else HOOKS[hook][0] + 1
-    given = count - isinstance(inspect.getattr_static(kind, name), classmethod)
+    return _takes(kind, name, 0 if hook == "priority" else HOOKS[hook][0])
+
+
+def _takes(kind: type, name: str, count: int) -> bool:
+    """Whether a method can be called with so many arguments, besides `self`."""
+    given = count + 1 - isinstance(inspect.getattr_static(kind, name), classmethod)
     try:
         inspect.signature(getattr(kind, name)).bind(*[None] * given)
     except (TypeError, ValueError):

@@ -49,9 +49,18 @@ def find_plan(target: str) -> Plan:
 def _split(target: str) -> tuple[str, list[str]]:
     module_name, colon, attribute = target.partition(":")
     names = attribute.split(".")
+    if module_name.endswith(".py") and os.path.isfile(module_name):
+        raise CommandError(f"{target!r} names a file: write {_importable(module_name)}:{attribute or 'NAME'}")
     if not colon or not all(part.isidentifier() for part in (*module_name.split("."), *names)):
         raise CommandError(f"{target!r} is no target: write MODULE:NAME, as in package.module:App")
     return module_name, names
+
+
+def _importable(file: str) -> str:
+    """The module that a file is when it is imported from the current directory, or else from its own."""
+    path = os.path.relpath(file).removesuffix(".py")
+    parts = path.split(os.sep)
+    return ".".join(parts) if all(part.isidentifier() for part in parts) else parts[-1]
 
 
 def _import(name: str) -> ModuleType:

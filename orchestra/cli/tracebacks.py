@@ -1,22 +1,30 @@
-"""How the commands that run an orchestra show an error: by the user's own lines."""
+"""How a command that runs an orchestra shows an error: by the user's own lines."""
 
 import asyncio
 import os
 import sys
 import traceback
+from collections.abc import Callable
 
 import orchestra
+from orchestra.cli.errors import CommandError
 
 _LEFT_OUT = (orchestra.__path__[0] + os.sep, os.path.dirname(asyncio.__file__) + os.sep, "<orchestra ")
 _HINT = "Frames of orchestra and asyncio are left out; --verbose shows them.\n"
 
 
-def failed(error: Exception, *, verbose: bool) -> int:
-    """Show an error and give the exit status; with `verbose` it is raised, with all its frames."""
-    if verbose:
-        raise error
-    print(traceback_of(error), end="", file=sys.stderr)
-    return 1
+def status_of(call: Callable[[], object], *, verbose: bool) -> int:
+    """Run an orchestra: 0, or 1 after an error that was shown, with every frame if it is to be `verbose`."""
+    try:
+        call()
+    except CommandError:
+        raise
+    except Exception as error:
+        if verbose:
+            raise
+        print(traceback_of(error), end="", file=sys.stderr)
+        return 1
+    return 0
 
 
 def traceback_of(error: BaseException) -> str:

@@ -94,6 +94,7 @@ class Engine:
         self.stop_told = False
         self._lingers = 0.0
         ensemble.afar = self
+        ensemble.asks.absent = lambda name: name in self.outlets and self.outlets[name].inbox.absent
 
     # the start
 

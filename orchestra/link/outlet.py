@@ -410,7 +410,9 @@ class Outlet:
     def _resize(self, lane: Lane) -> None:
         """Let the room of a lane be what is granted and not used."""
         place = self.inbox.lanes.index(lane)
-        granted = [max(host.ways[place].purse.credit, 0) for host in self._here()]
+        here = self._here()
+        self.inbox.absent = not here
+        granted = [max(host.ways[place].purse.credit, 0) for host in here]
         if not granted:
             capacity = 0
         elif self.elsewhere.by is not None:
@@ -454,6 +456,7 @@ class Outlet:
 
     def stop(self) -> None:
         """Take only what fits; what is queued is still sent on."""
+        self.inbox.why = "the orchestra stops"
         for lane in self.inbox.lanes:
             lane.keep()
 

@@ -25,7 +25,7 @@ class Peer:
     """
 
     process: str
-    epoch: int
+    epoch: int = attrs.field(repr="{:016x}".format)
     hosts: tuple[str, ...] = ()
     state: Literal["met", "here", "away", "gone", "refused"] = "met"
     why: str = ""

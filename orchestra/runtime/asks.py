@@ -105,6 +105,8 @@ class Asks:
         self.late: Counter[str] = Counter()
         self._counting = threading.Lock()
         self.waits = Waits(self._is_free)
+        self.absent: Callable[[str], bool] = lambda name: False
+        """Whether no process hosts a subsystem now."""
         self._scheduler = scheduler
         self._parts = parts
         self._gridlocks = gridlocks
@@ -329,7 +331,11 @@ class Asks:
                     raise
         if not handing.taken:
             pending.holders = names
-            why = "for there was no room" if places else "for its receiver is only planned"
+            why = (
+                f"for there was no room{self._absence(pending)}"
+                if places
+                else "for its receiver is only planned"
+            )
             pending.no_reply(f"the request was dropped, {why}", message)
 
     async def _at_most(
@@ -359,7 +365,9 @@ class Asks:
             if pending.over:
                 return False
             who = pending.told
-            raise TimeoutError(f"{who} had no room for {pending.kind} within {timeout:g} s") from None
+            raise TimeoutError(
+                f"{who} had no room for {pending.kind} within {timeout:g} s{self._absence(pending)}"
+            ) from None
 
     def _begin(self, pending: Pending, own: Asker | None, names: tuple[str, ...]) -> None:
         """These are to get the request. Raises `Deadlock` where its asker would wait for ever."""
@@ -389,7 +397,13 @@ class Asks:
 
     def _run_out(self, pending: Pending, timeout: float | None) -> None:
         if not pending.claimed:
-            pending.fail(TimeoutError(f"{pending.told} did not reply to {pending.kind} within {timeout:g} s"))
+            late = f"{pending.told} did not reply to {pending.kind} within {timeout:g} s"
+            pending.fail(TimeoutError(late + self._absence(pending)))
+
+    def _absence(self, pending: Pending) -> str:
+        """That no process hosts those that were asked, where that is so; to follow what came of it."""
+        absent = " and ".join(repr(name) for name in pending.holders if self.absent(name))
+        return f": no process hosts {absent} now" if absent else ""
 
     def _here(self) -> Iterator[Pending]:
         """The asks whose replies are with subsystems of this orchestra."""

@@ -26,6 +26,10 @@ def size_of(entry: Any) -> int:
     return entry.size if entry.__class__ in BOXES else 0
 
 
+def _counted(messages: int) -> str:
+    return "1 message" if messages == 1 else f"{messages:,} messages"
+
+
 class ByteLane(Lane):
     """A lane with a capacity in bytes. `held` are the bytes that are queued, or kept for granted tickets.
 
@@ -131,6 +135,9 @@ class ByteLane(Lane):
         super().withdraw(ticket)
         if len(self.queue) < self.room and self.held < self.capacity_bytes:
             self.congested = False
+
+    def _how_full(self) -> str:
+        return f": it holds {self.held:,} of {self.capacity_bytes:,} bytes, in {_counted(len(self.queue))}"
 
     @property
     def _half_empty(self) -> bool:

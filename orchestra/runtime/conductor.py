@@ -88,19 +88,30 @@ class LiveConductor(Conductor[Any]):
 def check_signal(plan: Plan, signal: Any) -> None:
     """Raise TypeError unless this is a signal of the orchestra."""
     if not isinstance(signal, plan.signals):
-        raise TypeError(
-            f"{type(signal).__qualname__} is no signal of {plan.name}; its signals are {_names(plan.signals)}"
-        )
+        events = plan.events if plan.has_on_event else ()
+        raise TypeError(_not_one("signal", signal, plan.name, plan.signals, events, "running.event(...)"))
 
 
 def check_event(plan: Plan, event: Any) -> None:
     """Raise TypeError unless the orchestra takes such events."""
     if not plan.has_on_event:
-        raise TypeError(f"{plan.name} takes no events: it has no on_event method")
+        raise TypeError(f"{plan.name} takes no events: it has no async def on_event(self, conductor, event)")
     if not isinstance(event, plan.events):
-        raise TypeError(
-            f"{type(event).__qualname__} is no event of {plan.name}; its events are {_names(plan.events)}"
-        )
+        other = "running.broadcast(...)"
+        raise TypeError(_not_one("event", event, plan.name, plan.events, plan.signals, other))
+
+
+def _not_one(
+    what: str, given: Any, app: str, kinds: tuple[type, ...], others: tuple[type, ...], other: str
+) -> str:
+    """Why something is no signal, or no event; `others` are the kinds that are given by `other`."""
+    if isinstance(given, type) and issubclass(given, kinds):
+        return f"{given.__qualname__} is the class itself: give an instance, {given.__qualname__}(...)"
+    text = f"{type(given).__qualname__} is no {what} of {app}; its {what}s are {_names(kinds)}"
+    if isinstance(given, others):
+        another = "event" if what == "signal" else "signal"
+        text += f". It is {'an' if another == 'event' else 'a'} {another}: use {other}"
+    return text
 
 
 def _names(kinds: Iterable[type]) -> str:

@@ -277,7 +277,8 @@ class Ensemble:
         if self.phase is Phase.STOPPING:
             part.inbox.leave()
         else:
-            part.inbox.close("finished")
+            over = "nothing more could come to it" if part.inbox.over else "its run has returned"
+            part.inbox.close("finished", over)
         self.asks.left(part.inbox, error)
         self._finished.add(part.name)
         self._groups = None

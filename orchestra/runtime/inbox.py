@@ -24,6 +24,8 @@ from orchestra.runtime.strand import PARKED, Strand, breathe, park
 from orchestra.runtime.ticket import Ticket
 from orchestra.timer import Deadline
 
+CALLED_FINISH: Final = "it has called ctx.finish()"
+
 _NO_COURSE: Final[list[int]] = []
 
 _NONE: Final[dict[Any, Any]] = {}
@@ -58,6 +60,7 @@ class Inbox:
     `unhandled` is called with the one of a task that has ended by an error, or was cancelled, and with that.
     `alert` says that there may be something else than messages to look at: signals, a lane that is pressed,
     or the end; a receiver that looks at it instead of them calls `attend` then.
+    `absent` says that no process hosts its subsystem now; `why` tells in words why it takes no more messages.
     `work` is the step that serves it. Where that is for one message, `batch` is for many, and `broke` is told
     of an error of a handler; the generated code sets both.
     """
@@ -75,6 +78,7 @@ class Inbox:
         "_receivers",
         "_room_for_signals",
         "_told",
+        "absent",
         "alert",
         "asking",
         "batch",
@@ -100,6 +104,7 @@ class Inbox:
         "strand",
         "taken",
         "unhandled",
+        "why",
         "work",
     )
 
@@ -135,6 +140,8 @@ class Inbox:
         self.in_hand: dict[asyncio.Task[Any], Any] = _NONE
         self.unhandled: Callable[[str, Any, BaseException], None] = lambda name, message, error: None
         self.failure: BaseException | None = None
+        self.absent = False
+        self.why = ""
         self.alert = False
         self._course: list[int] = _NO_COURSE
         self.idle = False
@@ -185,9 +192,7 @@ class Inbox:
 
     def no_lane(self, priority: Any, message: Any) -> Any:
         """Raise the error for a level that this inbox has no lane for."""
-        has = ", ".join(lane.priority.name for lane in self.lanes)
-        asked = getattr(priority, "name", None) or repr(priority)
-        raise UndeclaredPriority(f"{self.name!r} has no {asked} lane; it has {has}", message, self.name)
+        raise UndeclaredPriority(self._why_no_lane(priority, message), message, self.name)
 
     def wake_other(self) -> None:
         """Let a receiver in a Task of its own go on; the strand goes first where it waits too."""
@@ -224,7 +229,7 @@ class Inbox:
 
     def closed(self, message: Any) -> Closed:
         """The error for a message that this inbox does not take any more."""
-        error = Closed(f"{self.name!r} takes no more messages", message, self.name)
+        error = Closed(f"{self.name!r} takes no more messages{self._since}", message, self.name)
         error.__cause__ = self.failure
         return error
 
@@ -232,7 +237,7 @@ class Inbox:
 
     def ended(self) -> Closed:
         """The error for a receiver: no more can come."""
-        error = Closed(f"no more can come to {self.name!r}", None, self.name)
+        error = Closed(f"no more can come to {self.name!r}{self._since}", None, self.name)
         error.__cause__ = self.failure
         return error
 
@@ -407,7 +412,7 @@ class Inbox:
 
     def stop(self, failure: BaseException | None) -> None:
         """Nobody takes another message: bury what is queued. Signals that came before are still seen."""
-        self.failure = failure
+        self._stops(failure)
         for lane in self.lanes:
             lane.stop()
         self.over = self.silent = True
@@ -416,12 +421,13 @@ class Inbox:
 
     def keep(self, failure: BaseException | None) -> None:
         """As `stop`, but what is queued stays for the outside to read."""
-        self.failure = failure
+        self._stops(failure)
         for lane in self.lanes:
             lane.keep()
 
-    def close(self, reason: str) -> None:
-        """The subsystem has finished: take no more, and bury what is left."""
+    def close(self, reason: str, why: str = "") -> None:
+        """The subsystem has finished, and `why`: take no more, and bury what is left."""
+        self.why = self.why or why
         for lane in self.lanes:
             lane.close(reason)
         self.leave()
@@ -521,6 +527,26 @@ class Inbox:
         self._blocks(lane, ticket)
 
     # inside
+
+    @property
+    def _since(self) -> str:
+        return f", since {self.why}" if self.why else ""
+
+    def _stops(self, failure: BaseException | None) -> None:
+        self.failure = failure
+        self.why = self.why or ("the orchestra stops" if failure is None else "the orchestra has failed")
+
+    def _why_no_lane(self, priority: Any, message: Any) -> str:
+        if priority is None:
+            kind = type(open_entry(message)).__qualname__
+            by = getattr(self.level, "__qualname__", f"the priority of {self.name!r}")
+            return f"{by} returned None for {kind}: let it return a Priority, such as Priority.NORMAL"
+        if priority not in Priority.__members__.values():
+            return (
+                f"{self.name!r} has no lane {priority!r}, for that is no Priority: give {_nearest(priority)}"
+            )
+        has = ", ".join(lane.priority.name for lane in self.lanes)
+        return f"{self.name!r} has no {Priority(priority).name} lane; it has {has}"
 
     def _make_lane(self, plan: LanePlan, evict_after: float | None, clock: Clock | None) -> Lane:
         kind = Lane if plan.capacity_bytes is None else ByteLane
@@ -624,6 +650,13 @@ def outcome_of(task: "asyncio.Task[Any]") -> BaseException | None:
     """The error of a task that has ended; the loop goes on to warn of it where nobody else asks for it."""
     error: BaseException | None = getattr(task, "_exception")  # noqa: B009 - task.exception() asks for it
     return error
+
+
+def _nearest(given: Any) -> str:
+    """The level that was most likely meant, as it is written."""
+    if isinstance(given, str) and given.upper() in Priority.__members__:
+        return f"Priority.{given.upper()}"
+    return "a level, such as Priority.HIGH"
 
 
 def _release_one(line: Short[asyncio.Future[None]]) -> None:

@@ -49,6 +49,11 @@ class Surroundings(Protocol):
     """To be set when a lane is pressed."""
 
     @property
+    def absent(self) -> bool:
+        """Whether no process hosts the receiver now."""
+        ...
+
+    @property
     def thread(self) -> int:
         """The identity of the thread of its event loop."""
         ...
@@ -274,7 +279,7 @@ class Lane:
             case BlockFirst() if self._first_waits():
                 return self.drop("behind the first")
             case _:
-                raise Full(message, self.subsystem, self.priority)
+                raise self._full(message)
 
     def admit(
         self, entry: Any, message: Any, policy: Overflow | None = None, *, directly: bool = False
@@ -305,7 +310,7 @@ class Lane:
                     else self._join_to_block(entry, message, directly=directly, first=True)
                 )
             case _:
-                raise Full(message, self.subsystem, self.priority)
+                raise self._full(message)
 
     def displace(self, entry: Any) -> bool:
         """Put an entry into a full lane in place of the oldest one; False when the lane is not open."""
@@ -469,6 +474,15 @@ class Lane:
         self.settle()
         self._around.left()
 
+    def _full(self, message: Any) -> Full:
+        absent = f": no process hosts {self.subsystem!r} now"
+        why = absent if self._around.absent else self._how_full()
+        return Full(message, self.subsystem, self.priority, why)
+
+    def _how_full(self) -> str:
+        """What is to be said of a full lane, where it is not plain what fills it."""
+        return ""
+
     def _first_waits(self) -> bool:
         return any(ticket.first for line in (self.waiting, self._granted) for ticket in line)
 
@@ -486,7 +500,8 @@ class Lane:
         self, entry: Any, message: Any, *, directly: bool, first: bool = False
     ) -> Ticket | bool:
         if self._around.sends_itself():
-            raise Full(message, self.subsystem, self.priority)
+            why = f": {self.subsystem!r} sends to itself and would wait for ever; give the lane more room, "
+            raise Full(message, self.subsystem, self.priority, why + "or a policy that drops")
         if self.stalled:
             return self.drop("stalled")
         if self.evict_after is not None and self._watch is None:

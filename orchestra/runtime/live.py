@@ -1,12 +1,12 @@
 """The contexts that subsystems and `on_event` are given while the orchestra runs."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from orchestra.context import Context
 from orchestra.reply import Reply
 from orchestra.runtime.ensemble import Ensemble
-from orchestra.runtime.inbox import Inbox
+from orchestra.runtime.inbox import CALLED_FINISH, Inbox
 from orchestra.runtime.post import Post
 from orchestra.runtime.timers import PartTimers
 from orchestra.timer import Missed, Timer
@@ -61,7 +61,7 @@ class LiveContext(Context[Any, Any, Any]):
 
     def finish(self) -> None:
         self._ensemble.door.check(self.name)
-        self._inbox.close("finished")
+        self._inbox.close("finished", CALLED_FINISH)
 
     def send_after(self, delay: float, message: Any) -> Timer:
         self._ensemble.door.check(self.name)
@@ -111,11 +111,21 @@ class RunContext(LiveContext):
         self.recv_signal = recv_signal  # type: ignore[method-assign]
         self.__anext__ = following  # type: ignore[method-assign]
 
+    if not TYPE_CHECKING:  # a type checker finds it by itself
+
+        def __iter__(self) -> NoReturn:
+            raise TypeError(f"{self.name!r} receives asynchronously: write `async for message in ctx`")
+
 
 class ActorContext(LiveContext):
     """That of an Actor, which does not receive by itself."""
 
     __slots__ = ()
+
+    if not TYPE_CHECKING:  # a type checker finds it by itself
+
+        def __iter__(self) -> NoReturn:
+            raise refused(self.name)
 
     def recv(self) -> Any:
         raise refused(self.name)
@@ -151,6 +161,13 @@ class Outgoing:
         self.try_recv = try_recv
         """The next message, or None when there is none now; raises `Closed` at the end."""
         self._following = following
+
+    if not TYPE_CHECKING:  # a type checker finds it by itself
+
+        def __iter__(self) -> NoReturn:
+            raise TypeError(
+                "what goes out comes asynchronously: write `async for message in running.outgoing`"
+            )
 
     def __aiter__(self) -> "Outgoing":
         return self

@@ -15,6 +15,11 @@ from orchestra.reply import Reply
 from orchestra.runtime.lane import Lane
 from orchestra.runtime.ticket import Ticket
 
+_DROPPED = "the reply was dropped without an answer"
+_NOT_HELD = (
+    "the message does not hold the reply that it was made with: write ask(lambda reply: Request(..., reply))"
+)
+
 
 class Keeper(Protocol):
     """What a pending ask needs of the orchestra that keeps it, and of that which has its reply."""
@@ -110,9 +115,8 @@ class Pending:
         """Nobody refers to the reply any more. It may be the garbage collector that says so, at any place."""
         if self._unclaimed:
             with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody waits
-                self.keeper.loop.call_soon_threadsafe(
-                    self.no_reply, "the reply was dropped without an answer"
-                )
+                why = _DROPPED if self.asked is not None else _NOT_HELD
+                self.keeper.loop.call_soon_threadsafe(self.no_reply, why)
 
     # in the event loop
 

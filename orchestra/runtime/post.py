@@ -270,7 +270,7 @@ class Post:
         if route is None:
             raise self._undeclared(kind, message, self._why_nobody_receives(message))
         if self._sends is not None and not self._declares(kind, route.kind):
-            raise self._undeclared(kind, message, f"{self._sender!r} does not declare that it sends it")
+            raise self._undeclared(kind, message, self._why_not_declared(kind))
         if self._ways is _NO_WAYS:
             self._ways = {}
         way = self._ways[kind] = self._way(kind, route)
@@ -281,7 +281,15 @@ class Post:
             return "it is a signal, which the conductor or running.broadcast(...) sends"
         if isinstance(message, type) and self._plan.route_of(message) is not None:
             return f"it is the class {message.__qualname__} itself: send an instance"
-        return "nobody receives it"
+        if message is None:
+            return "it is no message"
+        return "nobody receives it; let a subsystem consume it, or name it in outgoing="
+
+    def _why_not_declared(self, kind: type) -> str:
+        assert self._sends is not None
+        declared = " and ".join(sent.__qualname__ for sent in self._sends)
+        only = f"it, only {declared}" if declared else "anything"
+        return f"{self._sender!r} does not declare that it sends {only}; add {kind.__qualname__} to its sends"
 
     def _declares(self, kind: type, routed: type) -> bool:
         """Whether the sender declares a base of this class, and one in line with the type it is routed as.
@@ -319,11 +327,8 @@ class Post:
         return Way(kind, inboxes, boxed, codec, wip, replies, boxes=boxes, counts_bytes=counts, leaves=leaves)
 
     def _undeclared(self, kind: type, message: Any, why: str) -> UndeclaredMessage:
-        text = f"{kind.__qualname__} cannot be sent: {why}"
-        if self._sends is not None:
-            declared = ", ".join(sent.__qualname__ for sent in self._sends) or "nothing"
-            text += f"; it declares {declared}"
-        return UndeclaredMessage(text, message, self._sender)
+        name = "None" if message is None else kind.__qualname__
+        return UndeclaredMessage(f"{name} cannot be sent: {why}", message, self._sender)
 
 
 @attrs.frozen

@@ -139,7 +139,9 @@ class Running:
     def outgoing(self) -> Outgoing:
         """The messages of the `outgoing` type: `async for`, `await recv()` or `try_recv()`."""
         if self._assembly.outgoing is None:
-            raise TypeError(f"{self._ensemble.plan.name} declares no outgoing type")
+            raise TypeError(
+                f"{self._ensemble.plan.name} declares no outgoing type: give @orchestra outgoing="
+            )
         return self._assembly.outgoing
 
     async def drain(self, timeout: float | None = None) -> None:
@@ -275,7 +277,10 @@ class Running:
 
     def _check_thread(self) -> None:
         if threading.get_ident() != self._thread:
-            raise RuntimeError(f"{self!r} belongs to the thread of its event loop, and this is another one")
+            raise RuntimeError(
+                f"{self!r} belongs to the thread of its event loop, and this is "
+                f"{threading.current_thread().name!r}: use running.threadsafe()"
+            )
 
     def _check_open(self, given: Any) -> None:
         self._check_thread()

@@ -105,7 +105,8 @@ class PartTimers:
             raise ValueError(f"the interval is {interval:g} s; it is at least {SHORTEST:g}")
         if not callable(factory):
             raise TypeError(
-                f"a tick is made by a function: send_every({interval:g}, Tick) or a lambda, not {factory!r}"
+                f"a tick is made by a function: send_every({interval:g}, Tick) or a lambda, and this is one "
+                f"{type(factory).__qualname__}"
             )
         if inspect.iscoroutinefunction(factory):
             raise TypeError(f"{factory!r} is asynchronous; a tick is made by a plain function")

@@ -56,6 +56,9 @@ class Circle:
         return tuple((name, edge.lane) for name, edge in waited if edge.lane is not None)
 
     def __str__(self) -> str:
+        if len(self.edges) == 1 and self.edges[0].lane is not None:
+            (name, _), (edge,) = self.chain, self.edges
+            return f"{name!r} sends to itself, and waits for {edge.what}, from which nobody else takes"
         waiting = zip(self.chain, self.edges, strict=False)
         told = "; ".join(f"{name!r} waits for {edge.what}" for name, edge in waiting)
         return f"{' -> '.join(self.chain)}: {told}"

@@ -116,6 +116,40 @@ async def test_what_finds_no_room_is_dropped_or_refused_as_in_one_process() -> N
 
 
 @run
+async def test_who_finds_no_room_is_told_that_no_process_hosts_the_receiver() -> None:
+    network = Network()
+    hand = Hand()
+    nobody = "no process hosts 'hand' now"
+    async with near(network) as running:
+        for _ in range(2):
+            with pytest.raises(Full) as full:
+                running.try_send(Task(0))
+            assert str(full.value) == f"the DATA lane of 'hand' is full: {nobody}"
+            with pytest.raises(TimeoutError) as late:
+                await running.ask(lambda reply: Question(1, reply), timeout=0.02)
+            assert str(late.value) == f"'hand' had no room for Question within 0.02 s: {nobody}"
+            async with far(network, hand):
+                assert await running.ask(lambda reply: Question(1, reply)) == 2
+            await until(lambda: all(peer.state != "here" for peer in running.peers().values()))
+
+
+@run
+async def test_an_ask_whose_host_has_vanished_says_so_at_its_time_limit() -> None:
+    network = Network()
+    hand = Hand()
+    async with far(network, hand), near(network) as running:
+        asking = asyncio.ensure_future(running.ask(lambda reply: Question(-3, reply), timeout=0.1))
+        await until(lambda: hand.kept)
+        network.cut("far")
+        with pytest.raises(TimeoutError) as late:
+            await asking
+        assert str(late.value) == (
+            "'hand' did not reply to Question within 0.1 s: no process hosts 'hand' now"
+        )
+        network.mend("far")
+
+
+@run
 async def test_the_newest_come_through_a_lane_that_drops_the_oldest() -> None:
     network = Network()
     pad = Pad()

@@ -29,4 +29,5 @@ class Surroundings:
     interrupt: Callable[[], None] = lambda: None
     running_strand: Callable[[], Strand | None] = lambda: None
     alert: bool = False
+    absent: bool = False
     thread: int = attrs.field(factory=get_ident)

@@ -304,7 +304,9 @@ def test_what_is_wrong_with_the_message_is_raised_at_once() -> None:
 def test_a_message_without_the_reply_gets_none() -> None:
     async def main() -> None:
         async with start(trio(Plain(lambda ctx, message: None))) as running:
-            with pytest.raises(NoReply, match="dropped without an answer"):
+            with pytest.raises(
+                NoReply, match="the message does not hold the reply that it was made with: write ask"
+            ):
                 await running.ask(lambda reply: ToA())
 
     run(main())

@@ -270,6 +270,9 @@ def test_a_box_that_was_made_ahead_counts_and_is_refused_alike() -> None:
             with pytest.raises(Full) as caught:
                 running.try_send(box)
             assert caught.value.message is box
+            assert str(caught.value) == (
+                "the DATA lane of 'worker' is full: it holds 40 of 50 bytes, in 1 message"
+            )
             assert running.meters()["worker"].bytes == 40
             worker.gate.set()
             await running.drain()

@@ -219,7 +219,7 @@ def test_the_message_is_checked_at_once() -> None:
             ctx = app.worker.ctx
             job = Job(3)
             with pytest.raises(
-                UndeclaredMessage, match=r"Job cannot be sent: .*it declares Note, Odd"
+                UndeclaredMessage, match=r"Job cannot be sent: .*, only Note and Odd; add Job"
             ) as wrong:
                 ctx.send_after(1, job)
             assert wrong.value.message is job

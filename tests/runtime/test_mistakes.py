@@ -13,9 +13,11 @@ from orchestra import (
     Context,
     DeclarationError,
     Drop,
+    OrchestraError,
     Subsystem,
     UndeclaredMessage,
     UndeclaredOverflow,
+    Wrapper,
     orchestra,
     run,
     start,
@@ -82,6 +84,52 @@ def test_a_signal_that_is_sent_is_told_to_be_broadcast() -> None:
 
 def test_a_class_that_is_sent_is_told_to_be_an_instance() -> None:
     assert _refused_send(Job) == "type cannot be sent: it is the class Job itself: send an instance"
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_one_instance_in_two_fields_is_refused(wrapped: bool) -> None:
+    class Around(Wrapper[Job, Never]): ...
+
+    class Each(Actor):
+        def handle(self, ctx: Context[Job, Never, Halt], message: Job) -> None: ...
+
+    sink = Each()
+
+    @orchestra(signal=Halt, event=Halt)
+    class Both:
+        one: Each = subsystem(subscribes=[Job])
+        other: Each = subsystem(subscribes=[Job])
+
+    async def main() -> None:
+        async with start(Both(one=sink, other=Around(sink) if wrapped else sink)):
+            pass
+
+    with pytest.raises(TypeError) as caught:
+        asyncio.run(main())
+    assert str(caught.value) == "Both.one and Both.other hold the same Each: give each an instance of its own"
+
+
+def test_an_actor_that_would_wait_for_itself_is_told_so() -> None:
+    class Echo(Actor[Job, Job]):
+        async def handle(self, ctx: Context[Job, Job, Halt], message: Job) -> None:
+            for _ in range(3):
+                await ctx.send(Job())
+
+    @orchestra(signal=Halt, event=Halt, message_capacity=2)
+    class Alone:
+        echo: Echo = subsystem()
+
+    async def main() -> None:
+        async with start(Alone(echo=Echo())) as running:
+            await running.send(Job())
+            await running.drain()
+
+    with pytest.raises(OrchestraError) as caught:
+        asyncio.run(main())
+    assert str(caught.value).endswith(
+        "the DATA lane of 'echo' is full: 'echo' sends to itself and would wait for ever; "
+        "give the lane more room, or a policy that drops"
+    )
 
 
 def test_a_class_in_a_field_is_told_to_be_an_instance() -> None:

@@ -421,7 +421,9 @@ class Mistakes:
     )
 
 
-NOT_DECLARED = "'speaker' does not declare that it sends it; it declares Number, Child"
+NOT_DECLARED = "'speaker' does not declare that it sends it, only Number and Child; add Base to its sends"
+MUTE = "'mute' does not declare that it sends anything; add Number to its sends"
+NOBODY = "nobody receives it; let a subsystem consume it, or name it in outgoing="
 
 
 async def send(ctx: Any, message: Any, way: str, **options: Any) -> Any:
@@ -440,7 +442,7 @@ def test_mistakes_are_told_exactly_and_put_nothing_anywhere(way: str) -> None:
                     Stranger(),
                     {},
                     UndeclaredMessage,
-                    "Stranger cannot be sent: nobody receives it; it declares Number, Child",
+                    f"Stranger cannot be sent: {NOBODY}",
                 ),
                 (
                     app.speaker.ctx,
@@ -454,10 +456,10 @@ def test_mistakes_are_told_exactly_and_put_nothing_anywhere(way: str) -> None:
                     Number(1),
                     {},
                     UndeclaredMessage,
-                    "Number cannot be sent: 'mute' does not declare that it sends it; it declares nothing",
+                    f"Number cannot be sent: {MUTE}",
                 ),
-                (running, Stranger(), {}, UndeclaredMessage, "Stranger cannot be sent: nobody receives it"),
-                (running, None, {}, UndeclaredMessage, "NoneType cannot be sent: nobody receives it"),
+                (running, Stranger(), {}, UndeclaredMessage, f"Stranger cannot be sent: {NOBODY}"),
+                (running, None, {}, UndeclaredMessage, "None cannot be sent: it is no message"),
                 (
                     app.speaker.ctx,
                     Number(1),
@@ -470,14 +472,14 @@ def test_mistakes_are_told_exactly_and_put_nothing_anywhere(way: str) -> None:
                     Number(1),
                     {"priority": 3},
                     UndeclaredPriority,
-                    "'takes' has no 3 lane; it has REAL_TIME, DATA",
+                    "'takes' has no INTERACTIVE_LOW lane; it has REAL_TIME, DATA",
                 ),
                 (
                     running,
                     GrandChild(),
                     {"priority": "high"},
                     UndeclaredPriority,
-                    "'takes' has no 'high' lane; it has REAL_TIME, DATA",
+                    "'takes' has no lane 'high', for that is no Priority: give Priority.HIGH",
                 ),
             ]
             for ctx, message, options, kind, text in wrong:

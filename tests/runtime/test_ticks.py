@@ -250,7 +250,7 @@ def test_the_factory_is_called_for_each_tick_in_the_context_of_the_subsystem() -
             Job(3),
             Missed.SKIP,
             TypeError,
-            "a tick is made by a function: send_every(1, Tick) or a lambda, not Job(n=3)",
+            "a tick is made by a function: send_every(1, Tick) or a lambda, and this is one Job",
         ),
         (
             1,

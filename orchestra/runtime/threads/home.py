@@ -41,7 +41,8 @@ class Home:
         """Raise the error for the use of the context in another thread."""
         raise RuntimeError(
             f"the context of {self._subsystem!r} belongs to the thread {self.thread_name!r}, "
-            f"and this is the thread {threading.current_thread().name!r}"
+            f"and this is the thread {threading.current_thread().name!r}: "
+            "outside it, use running, or running.threadsafe() in a thread"
         )
 
     def check(self) -> None:

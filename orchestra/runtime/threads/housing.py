@@ -10,7 +10,7 @@ from orchestra.errors import Closed
 from orchestra.generate.wiring import Wiring
 from orchestra.plan import Style
 from orchestra.runtime.ensemble import Ensemble, ask_to_stop
-from orchestra.runtime.inbox import Inbox, Order
+from orchestra.runtime.inbox import CALLED_FINISH, Inbox, Order
 from orchestra.runtime.live import refused
 from orchestra.runtime.part import Part
 from orchestra.runtime.threads.context import LiveBlockingContext
@@ -38,7 +38,7 @@ def house(
     home, name = inbox.home, part.name
     part.worker = Worker(home)
     stop = partial(home.order, ensemble.stop_unless_stopping)
-    finish = partial(home.order, partial(inbox.close, "finished"))
+    finish = partial(home.order, partial(inbox.close, "finished", CALLED_FINISH))
     inbox.leader = _Leader(part, stop)
     send, try_send = wiring.outboxes[name](post, receivers, ensemble.scheduler)
     verbs: dict[str, Verb] = {

@@ -209,7 +209,9 @@ def test_what_cannot_be_spawned_is_refused_and_closed() -> None:
 
     in_thread("run", spawn)
     coroutine = work()
-    with pytest.raises(RuntimeError, match="belongs to the thread 'orchestra:a'"):
+    with pytest.raises(
+        RuntimeError, match=r"belongs to the thread 'orchestra:a', .*: outside it, use running"
+    ):
         kept[0].spawn(coroutine)
     coroutine.close()
 
