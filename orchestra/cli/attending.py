@@ -46,8 +46,11 @@ async def session(link: ZenohLink, asked: asyncio.Event) -> AsyncGenerator[Sessi
     either = partial(asyncio.wait, [opening, interrupted], return_when=asyncio.FIRST_COMPLETED)
     done, _ = await either(timeout=SOON)
     if not done:
-        where = ", ".join(link.connect or link.listen)
-        print(f"orchestra: nobody answers yet at {where}; trying for {link.patience:g} s", file=sys.stderr)
+        if not link.listen:
+            where = ", ".join(link.connect)
+            print(
+                f"orchestra: nobody answers yet at {where}; trying for {link.patience:g} s", file=sys.stderr
+            )
         await either()
     interrupted.cancel()
     if not opening.done():

@@ -29,6 +29,13 @@ def crossed(error: Exception) -> Exception:
     return failures.read(failures.written(1, error))
 
 
+def test_what_led_to_a_no_reply_stays_over_there() -> None:
+    error = NoReply("no reply to Check from 'hand': its handler raised", None, "hand")
+    error.__cause__ = Plain("a")
+    back = crossed(error)
+    assert (type(back), str(back), back.__cause__) == (NoReply, str(error), None)
+
+
 @pytest.mark.parametrize(
     "error",
     [
