@@ -18,11 +18,12 @@ What to look at:
     python -m examples.cluster [PATH] [--limit N] [--json]
 """
 
+from importlib import import_module
+
 from examples import needs
 
 with needs("cli,zenoh"):
-    import zenoh  # noqa: F401 - the link imports it late, when all three processes are under way
-
+    import_module("zenoh")  # the link imports it late, when all three processes are under way
     from examples.cluster.app import cluster, part
 
 __all__ = ["cluster", "part"]
