@@ -341,3 +341,35 @@ def test_a_run_that_waits_for_room_with_itself_is_told_in_the_log(caplog: pytest
         "nothing moves any more: 'own' sends to itself, and waits for room in the DATA lane of 'own', "
         "from which nobody else takes"
     ) in caplog.messages
+
+
+def test_a_receiver_to_which_nothing_more_could_come_says_so() -> None:
+    class Lends(Actor[Job, Never]):
+        def started(self, ctx: Context[Job, Never, Halt]) -> None:
+            kept.append(ctx.recipient(Job))
+
+        def handle(self, ctx: Context[Job, Never, Halt], message: Job) -> None: ...
+
+    class Slow(Actor[Odd, Never]):
+        async def handle(self, ctx: Context[Odd, Never, Halt], message: Odd) -> None:
+            await asyncio.sleep(0.05)
+            try:
+                await kept[0].send(Job())
+            except Closed as closed:
+                told.append(str(closed))
+
+    @orchestra(signal=Halt, event=Halt)
+    class Two:
+        lends: Lends = subsystem()
+        slow: Slow = subsystem()
+
+    kept: list[Any] = []
+    told: list[str] = []
+
+    async def main() -> None:
+        async with start(Two(lends=Lends(), slow=Slow())) as running:
+            await running.send(Odd())
+            await running.drain()
+
+    asyncio.run(main())
+    assert told == ["'lends' takes no more messages, since nothing more could come to it"]
