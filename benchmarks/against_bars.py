@@ -36,11 +36,11 @@ def _on_each_loop(lead: Record) -> Iterator[Record]:
     """How far ahead of the fastest library orchestra is: on each loop the bar is the same."""
     if lead.get("bar") is None:
         return
-    for loop, told in {"": lead, "uvloop": lead.get("uvloop")}.items():
-        if told is not None:
-            figure = told["times_as_fast"]
-            name = f"{lead['name']}, on {loop}" if loop else lead["name"]
-            yield {**lead, "name": name, "times_as_fast": figure, "within_bar": figure >= lead["bar"]}
+    elsewhere = {f", on {loop}": told for loop, told in lead.items() if isinstance(told, Mapping)}
+    for where, told in {"": lead, **elsewhere}.items():
+        figure = told["times_as_fast"]
+        name = lead["name"] + where
+        yield {**lead, "name": name, "times_as_fast": figure, "within_bar": figure >= lead["bar"]}
 
 
 def _python(record: Record) -> str:

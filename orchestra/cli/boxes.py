@@ -40,7 +40,7 @@ class Boxed:
 
 def boxes_of(plan: Plan) -> Iterator[Boxed]:
     """The boxed types that the plan names: what is received, and subclasses of it that are sent."""
-    for message in _named(plan):
+    for message in messages_named(plan):
         kind = class_of(message)
         boxed = plan.boxed_of(kind, message)
         receivers = tuple(name for name in _receivers(plan, kind) if name in boxed)
@@ -48,7 +48,8 @@ def boxes_of(plan: Plan) -> Iterator[Boxed]:
             yield Boxed(message, receivers, codec_of(kind, message))
 
 
-def _named(plan: Plan) -> Iterable[Any]:
+def messages_named(plan: Plan) -> Iterable[Any]:
+    """The message types that are sent or received by declaration, each class once."""
     sent = (message for subsystem in plan.subsystems.values() for message in subsystem.sends)
     received = (route.message for route in plan.routes.values())
     return {class_of(message): message for message in (*sent, *received)}.values()
@@ -61,7 +62,7 @@ def _receivers(plan: Plan, kind: type) -> tuple[str, ...]:
 
 def what_auto_decides(plan: Plan) -> Iterator[str]:
     """For each message type that boxed="auto" decides on, whether it is boxed, and why."""
-    for message in _named(plan):
+    for message in messages_named(plan):
         kind = class_of(message)
         receivers = tuple(name for name in _receivers(plan, kind) if plan.subsystems[name].boxed == "auto")
         if receivers and boxed_switch(kind) is None:
@@ -86,7 +87,7 @@ def what_counts_nothing(plan: Plan) -> Iterator[str]:
 
 def uncounted(plan: Plan) -> Iterator[tuple[Any, tuple[str, ...]]]:
     """The message types without a size that those receivers get whose lanes have `capacity_bytes`."""
-    for message in _named(plan):
+    for message in messages_named(plan):
         kind = class_of(message)
         boxed = plan.boxed_of(kind, message)
         packed = boxed if boxed and codec_of(kind, message).whole is None else frozenset[str]()

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from orchestra.box import boxed_switch, codec_of
+from orchestra.cli.boxes import messages_named
 from orchestra.messages import class_of, derives, joined, shown
 from orchestra.plan import Plan
 
@@ -13,9 +14,8 @@ def what_is_shared(plan: Plan) -> Iterator[str]:
 
     One receiver in the event loop is the usual handing over. `@boxed(False)` says that sharing is meant.
     """
-    sent = (message for subsystem in plan.subsystems.values() for message in subsystem.sends)
-    received = (route.message for route in plan.routes.values())
-    for kind, message in {class_of(each): each for each in (*sent, *received)}.items():
+    for message in messages_named(plan):
+        kind = class_of(message)
         why = _why_shared(plan, kind, message)
         changeable = codec_of(kind, message).mutable if why and boxed_switch(kind) is None else None
         if changeable is not None:
