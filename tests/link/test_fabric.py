@@ -428,6 +428,24 @@ async def test_each_says_goodbye_to_those_who_ended_before_it() -> None:
 
 
 @run
+async def test_one_that_ends_and_whose_goodbye_is_lost_is_gone_soon_and_never_away() -> None:
+    network = Network()
+    told: list[tuple[str, str]] = []
+    async with (
+        far(network, Hand()),
+        near(network, on_peer=lambda peer: told.append((peer.state, peer.why))) as running,
+    ):
+        await until(lambda: running.peers())
+        engine: Any = running._ensemble.afar
+        (neighbour,) = engine.circle.neighbours.values()
+        neighbour.ending = True  # as when it has told that it stops
+        network.vanish("far")
+        await until(lambda: not running.peers(), 3)
+        assert told[-1] == ("gone", "it has ended")
+        assert "away" not in dict(told)
+
+
+@run
 async def test_a_second_host_is_refused_and_takes_over_when_the_first_is_gone() -> None:
     network = Network()
     first, second = Hand(answers=False), Hand(answers=False)

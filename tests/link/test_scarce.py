@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import msgspec
+import pytest
 
 from orchestra import Actor, Drop, Fail, Full, Remote, orchestra, start, subsystem
 from tests.link.fabric import Network, until
@@ -62,31 +63,23 @@ async def tried(running: Any, count: int, pause: float = 0.05) -> list[bool]:
     return outcomes
 
 
-@run
-async def test_who_never_sends_keeps_no_place_from_one_who_tries() -> None:
-    network = Network()
-    hand = Hand()
-    async with (
-        part(network, "far", hand=hand),
-        part(network, "quiet", second=Idle()) as quiet,
-        part(network, "near", first=Idle()) as running,
-    ):
-        await until(lambda: len(quiet.peers()) == len(running.peers()) == 2)
-        outcomes = await tried(running, 40)
-        assert outcomes[-20:] == [True] * 20
-        assert hand.seen == [n for n, taken in enumerate(outcomes) if taken]
+@pytest.mark.parametrize("kind", [Narrow, Dropping])
+def test_who_never_sends_keeps_no_place_from_one_who_tries(kind: Any) -> None:
+    @run
+    async def tries() -> None:
+        network = Network()
+        hand = Hand()
+        async with (
+            part(network, "far", kind, hand=hand),
+            part(network, "quiet", kind, second=Idle()) as quiet,
+            part(network, "near", kind, first=Idle()) as running,
+        ):
+            await until(lambda: len(quiet.peers()) == len(running.peers()) == 2)
+            outcomes = await tried(running, 40)
+            assert outcomes[-20:] == [True] * 20
+            assert hand.seen == [n for n, taken in enumerate(outcomes) if taken]
 
-
-@run
-async def test_a_policy_that_drops_asks_for_a_place_too() -> None:
-    network = Network()
-    async with (
-        part(network, "far", Dropping, hand=Hand()),
-        part(network, "quiet", Dropping, second=Idle()) as quiet,
-        part(network, "near", Dropping, first=Idle()) as running,
-    ):
-        await until(lambda: len(quiet.peers()) == len(running.peers()) == 2)
-        assert (await tried(running, 40))[-20:] == [True] * 20
+    tries()
 
 
 @run
